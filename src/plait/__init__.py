@@ -1,0 +1,1 @@
+"""Plait plans many continuous SQL queries together and runs the shared plan on Apache Spark."""

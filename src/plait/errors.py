@@ -1,0 +1,182 @@
+"""The one tree of errors, and how an error shows itself.
+
+Whose fault it is decides the class: the user's (`UserError`), a gap of ours that has another way
+(`UnsupportedError`), the machines' (`InfeasibleError`), something outside (`ExternalError`) or our own
+(`InternalError`). Command line, Python and JSON render the same object. Several errors of one file travel
+together as `ErrorReport`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text that statements come from: a file, or a string given in Python."""
+
+    name: str
+    text: str = field(repr=False)
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column (both from 1) of a character offset."""
+        line = self.text.count("\n", 0, offset) + 1
+        return line, offset - (self.text.rfind("\n", 0, offset) + 1) + 1
+
+    def line(self, number: int) -> str:
+        return self.text.split("\n")[number - 1].rstrip("\r")
+
+
+@dataclass(frozen=True)
+class Span:
+    """Characters `start` to `end` (exclusive) of a source."""
+
+    source: Source
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        line, column = self.source.position(self.start)
+        return f"{self.source.name}:{line}:{column}"
+
+    def underlined(self, width: int = 100) -> str:
+        """The span's first line with carets below, cut to about `width` characters around the span."""
+        line_number, column = self.source.position(self.start)
+        text = self.source.line(line_number)
+        length = max(1, min(self.end - self.start, len(text) - column + 1))
+        first = 0
+        if len(text) > width:
+            first = max(0, min(column - 1 - width // 3, len(text) - width))
+            text = ("…" if first else "") + text[first : first + width]
+            column = column - first + (1 if first else 0)
+        length = max(1, min(length, len(text) - column + 1))
+        shown = "".join(c if c.isprintable() else " " for c in text)
+        prefix = f"{line_number:>5} | "
+        return f"{prefix}{shown}\n{' ' * (len(prefix) - 2)}| {' ' * (column - 1)}{'^' * length}"
+
+
+class PlaitError(Exception):
+    """An error with a stable code, the place, the reason and a way out."""
+
+    kind: ClassVar[str] = "error"
+    exit_code: ClassVar[int] = 1
+
+    def __init__(
+        self, code: str, message: str, *, detail: str = "", hint: str = "", span: Span | None = None
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.detail = detail
+        self.hint = hint
+        self.span = span
+
+    def at(self, span: Span | None) -> PlaitError:
+        """Give the error a place if it has none yet; returns itself so that it can be raised."""
+        if self.span is None:
+            self.span = span
+        return self
+
+    def render(self) -> str:
+        lines = [f"{self.kind}[{self.code}]: {self.message}"]
+        if self.span is not None:
+            lines += [f"  --> {self.span}", self.span.underlined()]
+        if self.detail:
+            lines += [f"  = {line}" for line in self.detail.splitlines()]
+        if self.hint:
+            first, *rest = self.hint.splitlines()
+            lines += [f"  hint: {first}", *(f"        {line}" for line in rest)]
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        document: dict[str, Any] = {
+            "kind": self.kind,
+            "code": self.code,
+            "message": self.message,
+            "detail": self.detail,
+            "hint": self.hint,
+        }
+        if self.span is not None:
+            line, column = self.span.source.position(self.span.start)
+            document["file"] = self.span.source.name
+            document["line"], document["column"] = line, column
+            document["start"], document["end"] = self.span.start, self.span.end
+        return document
+
+    def __str__(self) -> str:
+        return self.render()
+
+
+class UserError(PlaitError):
+    """The input is wrong."""
+
+    kind = "error"
+    exit_code = 2
+
+
+class UnsupportedError(UserError):
+    """The input means something, but Plait does not do it; the hint says what works instead."""
+
+    kind = "unsupported"
+
+
+class InfeasibleError(PlaitError):
+    """The machines cannot carry it: names the binding resource and by how much it is exceeded."""
+
+    kind = "infeasible"
+    exit_code = 3
+
+
+class ExternalError(PlaitError):
+    """Spark, a database, the file system or a solver failed."""
+
+    kind = "external"
+    exit_code = 4
+
+
+class InternalError(PlaitError):
+    """A bug in Plait. Please report it."""
+
+    kind = "internal"
+    exit_code = 70
+
+
+class ErrorReport(PlaitError):
+    """Several errors found in one go, in the order of their places."""
+
+    def __init__(self, errors: Sequence[PlaitError]) -> None:
+        if not errors:
+            raise ValueError("an error report needs errors")
+        super().__init__("report", f"{len(errors)} error{'s' if len(errors) > 1 else ''}")
+        self.errors = tuple(
+            sorted(errors, key=lambda e: (e.span.source.name, e.span.start) if e.span else ("", -1))
+        )
+
+    @property
+    def worst(self) -> int:
+        return max(error.exit_code for error in self.errors)
+
+    def render(self) -> str:
+        return "\n\n".join(error.render() for error in self.errors)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"errors": [error.to_json() for error in self.errors]}
+
+
+def closest(name: str, candidates: Iterable[str]) -> str:
+    """A hint `did you mean …?`, or the list of what there is, or nothing.
+
+    >>> closest("flihgts", ["flights", "weather"])
+    'did you mean `flights`?'
+    """
+    known = sorted(set(candidates))
+    folded = {candidate.lower(): candidate for candidate in known}
+    matches = get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+    if matches:
+        return f"did you mean `{folded[matches[0]]}`?"
+    if known and len(known) <= 12:
+        return f"there is {', '.join(f'`{candidate}`' for candidate in known)}"
+    return ""

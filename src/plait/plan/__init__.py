@@ -1,0 +1,1 @@
+"""The logical plan: what a query computes, without how, where or when."""

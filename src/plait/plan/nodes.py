@@ -1,0 +1,527 @@
+"""Immutable logical nodes that cannot be built illegal.
+
+A node is a function from its inputs to rows. How those rows relate to time is its `timing`:
+
+| timing | the node is | event time of a row, when used as a stream |
+|---|---|---|
+| `Static` | a stored table | none |
+| `Flowing` | a stream | its own |
+| `Windowed` | combinations of rows, one (or none, in an outer join) of each windowed stream | the greatest of them |
+| `Ticking` | one relation per tick τ (a multiple of the slide, plus the offset) | τ − 1 µs |
+| `RowTicking` | one relation per m-th row of a row window | the closing row's |
+
+`Window` makes a stream into a relation (S2R of CQL); everything else maps relations to relations. A node whose
+timing is not `Static` is used as a stream by putting a `Window` on it, or by being a query's root.
+
+In a join of `Windowed` inputs, rows l and r meet if `r.ts − l.ts < range_l and l.ts − r.ts < range_r` for every pair of
+windowed streams of different inputs that are both present; this is part of the node, not of its
+predicate. A join of `Ticking` inputs joins the relations of the same tick.
+
+Columns are positions. Names are for display only and never part of a node, except where a source is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from enum import Enum
+from functools import cached_property
+from typing import ClassVar, TypeAlias
+
+from plait.expressions.aggregates import aggregate_type
+from plait.expressions.nodes import Column, Edge, Expression, WindowEdge, walk
+from plait.expressions.types import BOOLEAN, INTERVAL, Type
+
+
+class IllegalPlanError(ValueError):
+    """A node that would have no meaning. Reaching a user, it is a bug: the binder checks first."""
+
+
+@dataclass(frozen=True)
+class Static:
+    pass
+
+
+@dataclass(frozen=True)
+class Flowing:
+    pass
+
+
+@dataclass(frozen=True)
+class Windowed:
+    """One range for each windowed stream, in the order of the columns."""
+
+    ranges_us: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Ticking:
+    slide_us: int
+    offset_us: int
+
+
+@dataclass(frozen=True)
+class RowTicking:
+    pass
+
+
+Timing: TypeAlias = Static | Flowing | Windowed | Ticking | RowTicking
+
+
+@dataclass(frozen=True)
+class RangeWindow:
+    """`[RANGE r]` of a select-project-join query: a row is there from its time on, for `range_us`."""
+
+    range_us: int
+
+    def __post_init__(self) -> None:
+        _require(self.range_us > 0, "a window's range is positive")
+
+
+@dataclass(frozen=True)
+class TickWindow:
+    """At every tick τ ≡ offset (mod slide): the rows with event time in [τ − range, τ)."""
+
+    range_us: int
+    slide_us: int
+    offset_us: int = 0
+
+    def __post_init__(self) -> None:
+        _require(self.range_us > 0, "a window's range is positive")
+        _require(self.slide_us > 0, "a window's slide is positive")
+        _require(0 <= self.offset_us < self.slide_us, "a window's offset is below its slide")
+
+
+@dataclass(frozen=True)
+class RowWindow:
+    """At every `slide_rows`-th row (by event time, then all columns; per partition): the last `rows` rows."""
+
+    rows: int
+    slide_rows: int
+    partition: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        _require(self.rows > 0, "a row window holds at least one row")
+        _require(self.slide_rows > 0, "a row window's slide is positive")
+
+
+WindowSpecification: TypeAlias = RangeWindow | TickWindow | RowWindow
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of a source."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True)
+class AggregateCall:
+    """`function(arguments) FILTER (WHERE filter)`; no arguments is `count(*)`."""
+
+    function: str
+    arguments: tuple[Expression, ...] = ()
+    filter: Expression | None = None
+
+    def __post_init__(self) -> None:
+        _ = self.type
+        _require(self.filter is None or self.filter.type == BOOLEAN, "a FILTER is boolean")
+
+    @cached_property
+    def type(self) -> Type:
+        return aggregate_type(self.function, tuple(argument.type for argument in self.arguments))
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return self.arguments if self.filter is None else (*self.arguments, self.filter)
+
+
+@dataclass(frozen=True)
+class SortKey:
+    expression: Expression
+    descending: bool
+    nulls_first: bool
+
+
+class OuterKind(Enum):
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+
+
+class _Node:
+    """What all nodes have in common: a kind for display and a hash that is computed once."""
+
+    kind: ClassVar[str]
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((type(self), *(getattr(self, f.name) for f in fields(self))))  # type: ignore[arg-type]
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+@dataclass(frozen=True)
+class StreamScan(_Node):
+    """Some columns of a stream, in the order of its declaration. The event time is there even if its column is not."""
+
+    stream: str
+    columns: tuple[Field, ...]
+    __hash__ = _Node.__hash__
+
+    kind = "scan"
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return ()
+
+    @cached_property
+    def types(self) -> tuple[Type, ...]:
+        return tuple(field.type for field in self.columns)
+
+    @cached_property
+    def timing(self) -> Timing:
+        return Flowing()
+
+
+@dataclass(frozen=True)
+class TableScan(_Node):
+    """Some columns of a stored table, as of the micro-batch that joins it."""
+
+    table: str
+    columns: tuple[Field, ...]
+    __hash__ = _Node.__hash__
+
+    kind = "table"
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return ()
+
+    @cached_property
+    def types(self) -> tuple[Type, ...]:
+        return tuple(field.type for field in self.columns)
+
+    @cached_property
+    def timing(self) -> Timing:
+        return Static()
+
+
+@dataclass(frozen=True)
+class Window(_Node):
+    """A stream as a time-varying relation."""
+
+    input: Node
+    window: WindowSpecification
+    __hash__ = _Node.__hash__
+
+    kind = "window"
+
+    def __post_init__(self) -> None:
+        _require(not isinstance(self.input.timing, Static), "a table has no window")
+        if isinstance(self.window, RowWindow):
+            partition = self.window.partition
+            _require(
+                all(0 <= index < len(self.input.types) for index in partition), "no such partition column"
+            )
+            _require(len(set(partition)) == len(partition), "a partition names a column once")
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @cached_property
+    def types(self) -> tuple[Type, ...]:
+        return self.input.types
+
+    @cached_property
+    def timing(self) -> Timing:
+        match self.window:
+            case RangeWindow(range_us):
+                return Windowed((range_us,))
+            case TickWindow(_, slide_us, offset_us):
+                return Ticking(slide_us, offset_us)
+            case RowWindow():
+                return RowTicking()
+
+
+@dataclass(frozen=True)
+class Filter(_Node):
+    """The rows for which the predicate is true."""
+
+    input: Node
+    predicate: Expression
+    __hash__ = _Node.__hash__
+
+    kind = "filter"
+
+    def __post_init__(self) -> None:
+        _require(self.predicate.type == BOOLEAN, "a filter's predicate is boolean")
+        _check_expression(self.predicate, self.input.types, self.timing)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @cached_property
+    def types(self) -> tuple[Type, ...]:
+        return self.input.types
+
+    @cached_property
+    def timing(self) -> Timing:
+        return self.input.timing
+
+
+@dataclass(frozen=True)
+class Project(_Node):
+    """One expression a column. Event times stay."""
+
+    input: Node
+    expressions: tuple[Expression, ...]
+    __hash__ = _Node.__hash__
+
+    kind = "project"
+
+    def __post_init__(self) -> None:
+        for expression in self.expressions:
+            _check_expression(expression, self.input.types, self.timing)
+            _require(expression.type != INTERVAL, "an interval is no column")
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @cached_property
+    def types(self) -> tuple[Type, ...]:
+        return tuple(expression.type for expression in self.expressions)
+
+    @cached_property
+    def timing(self) -> Timing:
+        return self.input.timing
+
+
+@dataclass(frozen=True)
+class Join(_Node):
+    """Inner join of two or more inputs; the columns of all, one after the other."""
+
+    inputs: tuple[Node, ...]
+    predicate: Expression
+    __hash__ = _Node.__hash__
+
+    kind = "join"
+
+    def __post_init__(self) -> None:
+        _require(len(self.inputs) >= 2, "a join has two inputs or more")
+        _require(self.predicate.type == BOOLEAN, "a join's predicate is boolean")
+        _check_expression(self.predicate, self.types, self.timing)
+
+    @cached_property
+    def types(self) -> tuple[Type, ...]:
+        return tuple(type_ for node in self.inputs for type_ in node.types)
+
+    @cached_property
+    def timing(self) -> Timing:
+        return _joined_timing(tuple(node.timing for node in self.inputs))
+
+
+@dataclass(frozen=True)
+class OuterJoin(_Node):
+    """Left, right or full outer join. A stored table is never on a side whose unmatched rows are kept."""
+
+    outer: OuterKind
+    left: Node
+    right: Node
+    predicate: Expression
+    __hash__ = _Node.__hash__
+
+    kind = "outer join"
+
+    def __post_init__(self) -> None:
+        _require(self.predicate.type == BOOLEAN, "a join's predicate is boolean")
+        kept = {
+            OuterKind.LEFT: [self.left],
+            OuterKind.RIGHT: [self.right],
+            OuterKind.FULL: [self.left, self.right],
+        }
+        _require(
+            not any(isinstance(node.timing, Static) for node in kept[self.outer]),
+            "the kept side of an outer join is no table",
+        )
+        _check_expression(self.predicate, self.types, self.timing)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    @cached_property
+    def types(self) -> tuple[Type, ...]:
+        return (*self.left.types, *self.right.types)
+
+    @cached_property
+    def timing(self) -> Timing:
+        return _joined_timing((self.left.timing, self.right.timing))
+
+
+@dataclass(frozen=True)
+class Aggregate(_Node):
+    """One row per tick and group that has rows: the keys, then the aggregates."""
+
+    input: Node
+    keys: tuple[Expression, ...]
+    aggregates: tuple[AggregateCall, ...]
+    __hash__ = _Node.__hash__
+
+    kind = "aggregate"
+
+    def __post_init__(self) -> None:
+        _require(
+            isinstance(self.input.timing, Ticking | RowTicking),
+            "an aggregate is taken of a window with ticks",
+        )
+        for expression in (*self.keys, *(e for call in self.aggregates for e in call.expressions)):
+            _check_expression(expression, self.input.types, self.timing)
+            _require(expression.type != INTERVAL, "an interval is neither key nor argument")
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @cached_property
+    def types(self) -> tuple[Type, ...]:
+        return (*(key.type for key in self.keys), *(call.type for call in self.aggregates))
+
+    @cached_property
+    def timing(self) -> Timing:
+        return self.input.timing
+
+
+@dataclass(frozen=True)
+class Top(_Node):
+    """The first `count` rows of every tick by `order`, then by all columns ascending, NULLs first."""
+
+    input: Node
+    order: tuple[SortKey, ...]
+    count: int
+    __hash__ = _Node.__hash__
+
+    kind = "top"
+
+    def __post_init__(self) -> None:
+        _require(isinstance(self.input.timing, Ticking | RowTicking), "rows are limited within ticks")
+        _require(self.count > 0, "a limit is positive")
+        _require(bool(self.order), "a limit needs an order")
+        for key in self.order:
+            _check_expression(key.expression, self.input.types, self.timing)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @cached_property
+    def types(self) -> tuple[Type, ...]:
+        return self.input.types
+
+    @cached_property
+    def timing(self) -> Timing:
+        return self.input.timing
+
+
+@dataclass(frozen=True)
+class Union(_Node):
+    """All rows of all inputs. Inputs that tick alike tick on; anything else is a stream."""
+
+    inputs: tuple[Node, ...]
+    __hash__ = _Node.__hash__
+
+    kind = "union"
+
+    def __post_init__(self) -> None:
+        _require(len(self.inputs) >= 2, "a union has two inputs or more")
+        _require(len({node.types for node in self.inputs}) == 1, "a union's inputs have the same types")
+        _require(not any(isinstance(node.timing, Static) for node in self.inputs), "a union is of streams")
+
+    @cached_property
+    def types(self) -> tuple[Type, ...]:
+        return self.inputs[0].types
+
+    @cached_property
+    def timing(self) -> Timing:
+        timings = {node.timing for node in self.inputs}
+        first = self.inputs[0].timing
+        return first if len(timings) == 1 and isinstance(first, Ticking) else Flowing()
+
+
+Node: TypeAlias = (
+    StreamScan | TableScan | Window | Filter | Project | Join | OuterJoin | Aggregate | Top | Union
+)
+
+
+def walk_plan(node: Node) -> Iterator[Node]:
+    """Every distinct node once, inputs before what uses them."""
+    seen: set[Node] = set()
+    stack: list[tuple[Node, bool]] = [(node, False)]
+    while stack:
+        current, expanded = stack.pop()
+        if current in seen:
+            continue
+        if expanded:
+            seen.add(current)
+            yield current
+        else:
+            stack.append((current, True))
+            stack.extend((child, False) for child in reversed(current.inputs))
+
+
+def expressions_of(node: Node) -> tuple[Expression, ...]:
+    """The expressions a node itself holds."""
+    match node:
+        case Filter(_, predicate) | Join(_, predicate) | OuterJoin(_, _, _, predicate):
+            return (predicate,)
+        case Project(_, expressions):
+            return expressions
+        case Aggregate(_, keys, aggregates):
+            return (*keys, *(e for call in aggregates for e in call.expressions))
+        case Top(_, order, _):
+            return tuple(key.expression for key in order)
+        case _:
+            return ()
+
+
+def sources_of(node: Node) -> tuple[frozenset[str], frozenset[str]]:
+    """Names of the streams and of the tables that a plan reads."""
+    nodes = list(walk_plan(node))
+    return (
+        frozenset(n.stream for n in nodes if isinstance(n, StreamScan)),
+        frozenset(n.table for n in nodes if isinstance(n, TableScan)),
+    )
+
+
+def _joined_timing(timings: tuple[Timing, ...]) -> Timing:
+    moving = [timing for timing in timings if not isinstance(timing, Static)]
+    _require(bool(moving), "a join needs a stream")
+    first = moving[0]
+    if all(isinstance(timing, Windowed) for timing in moving):
+        return Windowed(tuple(r for t in moving if isinstance(t, Windowed) for r in t.ranges_us))
+    if isinstance(first, Ticking) and all(timing == first for timing in moving):
+        return first
+    _require(len(moving) == 1, f"windows do not fit together: {', '.join(map(str, moving))}")
+    return first
+
+
+def _check_expression(expression: Expression, types: tuple[Type, ...], timing: Timing) -> None:
+    for part in walk(expression):
+        if isinstance(part, Column):
+            _require(part.index < len(types), f"there is no column {part.index}")
+            _require(
+                types[part.index] == part.type, f"column {part.index} is {types[part.index]}, not {part.type}"
+            )
+        elif isinstance(part, WindowEdge):
+            allowed = (RowTicking,) if part.edge is Edge.START else (RowTicking, Ticking)
+            _require(isinstance(timing, allowed), f"{part.edge.value} needs a window that ticks")
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise IllegalPlanError(message)

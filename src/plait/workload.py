@@ -1,0 +1,34 @@
+"""A workload: the catalog and the bound queries, as every later stage receives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from plait.catalog import Catalog, Sink
+from plait.errors import Span
+from plait.plan.nodes import Node
+
+
+@dataclass(frozen=True)
+class Query:
+    """A continuous query as bound: `plan` computes its rows, `columns` names them in order."""
+
+    name: str
+    plan: Node
+    columns: tuple[str, ...]
+    site: str | None = None
+    sink: Sink | None = None
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Queries are keyed by lower-case name, in the order of their declaration."""
+
+    catalog: Catalog
+    queries: Mapping[str, Query] = MappingProxyType({})
+
+    def query(self, name: str) -> Query:
+        return self.queries[name.lower()]
