@@ -1,0 +1,58 @@
+# Everything runs in .venv, which each target sets up by itself: nothing global, no root.
+# `make PYTHON=/path/to/python3.12 …` chooses the interpreter; otherwise the first suitable one is taken.
+
+BIN := .venv/bin
+# What a user needs, and what somebody who works on Plait needs. Each stamp is renewed when its lock changes.
+RUN := .venv/run.stamp
+DEV := .venv/dev.stamp
+
+N ?= 1000
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-spark lint format lock fuzz bench pictures clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(RUN) ## A guided tour: check, plan together, evaluate (sets up .venv at first)
+	@$(BIN)/plait demo
+
+test: $(DEV) ## All tests that need no Java, documentation included
+	$(BIN)/python -m pytest -m "not spark and not slow"
+
+test-spark: $(DEV) ## The tests that compare with real Spark (brings its own Java where there is none)
+	$(BIN)/python -m pytest -m spark
+
+lint: $(DEV) ## Formatting, lint, strict types, direction of imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(DEV) ## Format the code and fix what can be fixed by itself
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+fuzz: $(DEV) ## Property tests with N examples each: make fuzz N=10000
+	PLAIT_FUZZ_EXAMPLES=$(N) $(BIN)/python -m pytest tests/property
+
+bench: $(RUN) ## All benchmarks; one of them: .venv/bin/plait bench NAME
+	$(BIN)/plait bench --all
+
+pictures: $(RUN) ## Draw the documentation's pictures anew
+	$(BIN)/python tools/draw_pictures.py
+
+lock: $(DEV) ## Renew both lock files from pyproject.toml
+	tools/lock
+
+clean: ## Remove .venv and all caches
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+
+$(RUN): requirements.lock pyproject.toml tools/set_up
+	@tools/set_up
+	@touch $@
+
+$(DEV): requirements-dev.lock $(RUN)
+	@echo "set-up: installing what $< pins"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --requirement $<
+	@touch $@

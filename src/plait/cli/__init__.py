@@ -1,0 +1,116 @@
+"""The command line: which commands there are, and how every ending of a command becomes an exit code.
+
+Commands are modules of this package, imported when they are called, so that `plait --help` answers at once.
+What a command raises ends here: errors of ours are shown as they render themselves (as JSON on standard
+output where `--json` was asked for), anything else is a bug of ours and says so. A traceback is written to a
+file, never to the terminal, unless PLAIT_DEBUG is set.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from plait.cli.invocation import Invocation, show_error
+from plait.errors import InternalError, PlaitError, UserError
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+# One line each for `plait --help`; the module of the same name holds the command.
+COMMANDS = {
+    "check": "Check declarations and queries, and say everything that is wrong with them.",
+    "plan": "Plan all queries together, and show what is shared and what it costs.",
+    "evaluate": "Compute what queries mean over stored data.",
+    "demo": "A guided tour on example data.",
+    "bench": "Measure Plait; every figure is written down with how it was made.",
+    "completion": "Print the completion script of your shell.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"plait.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="`plait COMMAND --help` explains a command, with examples.",
+)
+@click.version_option(package_name="plait", message="plait %(version)s")
+def plait() -> None:
+    """Plait plans many continuous SQL queries together: what they have in common is computed once.
+
+    Streams, tables, sites and queries are declared in SQL files. Start with
+
+    \b
+      plait demo                      a guided tour
+      plait check queries.sql         is everything right?
+      plait plan queries.sql          what runs where, what is shared
+      plait evaluate queries.sql      the rows that the queries mean, over stored data
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave the process with its exit code."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    invocation = Invocation()
+    try:
+        code = plait.main(arguments, prog_name="plait", standalone_mode=False, obj=invocation)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except PlaitError as error:
+        return show_error(error, as_json=invocation.json)
+    except click.UsageError as error:
+        return show_error(_usage_error(error), as_json=invocation.json)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone, as `plait … | head` does. Nothing is left to say, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:  # the one place where a bug of ours becomes a message
+        if os.environ.get("PLAIT_DEBUG"):
+            raise
+        return show_error(_internal_error(error), as_json=invocation.json)
+
+
+def _usage_error(error: click.UsageError) -> PlaitError:
+    command = error.ctx.command_path if error.ctx else "plait"
+    return UserError("usage", error.format_message(), hint=f"`{command} --help` shows how it is used")
+
+
+def _internal_error(error: Exception) -> PlaitError:
+    import tempfile
+    import traceback
+
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", prefix="plait-error-", suffix=".txt", delete=False
+    ) as file:
+        file.write("".join(traceback.format_exception(error)))
+    return InternalError(
+        "internal",
+        f"{type(error).__name__}: {error}" if str(error) else type(error).__name__,
+        detail=f"this is a bug in Plait, please report it with {file.name}",
+    )

@@ -1,0 +1,27 @@
+"""`plait check`: is everything that is declared right?"""
+
+from __future__ import annotations
+
+import click
+
+from plait.cli.invocation import files_argument, json_option, open_session
+
+
+@click.command("check")
+@files_argument
+@json_option
+def command(files: tuple[str, ...], as_json: bool) -> None:
+    """Check declarations and queries, and say everything that is wrong with them.
+
+    FILE is an SQL file, a folder (all *.sql files in it) or - for standard input. Several files are read as
+    one: a query may use what another file declares, in any order. Nothing is run and no data is read.
+
+    \b
+    Examples:
+      plait check queries.sql
+      plait check streams.sql alerts/ --json
+
+    The exit code is 0 if all is well and 2 if anything is wrong.
+    """
+    session = open_session(files)
+    click.echo(repr(session))

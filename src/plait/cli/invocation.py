@@ -1,0 +1,127 @@
+"""What all commands share: the files they read, `--json`, how errors, progress and tables are shown.
+
+Results go to standard output; errors, notices and progress to standard error. Colour and progress appear on
+terminals only.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from plait.errors import ErrorReport, PlaitError, UserError
+
+if TYPE_CHECKING:
+    from plait.api import Session
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+STANDARD_INPUT = "-"
+
+
+@dataclass
+class Invocation:
+    """One run of the command line; `json` says how it wants its errors."""
+
+    json: bool = False
+
+
+def _remember_json(context: click.Context, _: click.Parameter, value: bool) -> bool:
+    invocation = context.find_object(Invocation)
+    if value and invocation is not None:
+        invocation.json = True
+    return value
+
+
+def files_argument(function: Decorated) -> Decorated:
+    """`FILE…`: files, folders (all *.sql files in them), or `-` for standard input."""
+    return click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())(function)
+
+
+def json_option(function: Decorated) -> Decorated:
+    return click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        is_eager=True,  # so that errors in other options are JSON too
+        callback=_remember_json,
+        help="Print one JSON document on standard output, errors included.",
+    )(function)
+
+
+def output_option(function: Decorated) -> Decorated:
+    return click.option(
+        "--output", "-o", type=click.Path(path_type=Path), help="Write to this file instead of the terminal."
+    )(function)
+
+
+def open_session(files: tuple[str, ...]) -> Session:
+    from plait import api
+
+    if STANDARD_INPUT in files:
+        if len(files) > 1:
+            raise UserError(
+                "standard-input", "`-` (standard input) cannot be combined with files", hint="give either"
+            )
+        text = sys.stdin.buffer.read().decode("utf-8", errors="replace")
+        return api.open_text(text, name="<stdin>")
+    return api.open([Path(file) for file in files])
+
+
+def write_result(text: str, output: Path | None) -> None:
+    """To standard output, or to a file that is there completely or not at all."""
+    if output is None:
+        click.echo(text, nl=not text.endswith("\n"))
+        return
+    from plait.cli.files import write_atomically
+
+    write_atomically(output, text if text.endswith("\n") else text + "\n")
+    click.echo(f"wrote {output}", err=True)
+
+
+def write_json(document: object, output: Path | None = None) -> None:
+    write_result(json.dumps(document, indent=2, ensure_ascii=False), output)
+
+
+def show_error(error: PlaitError, *, as_json: bool) -> int:
+    """Show the error where its reader looks for it; returns the exit code."""
+    if as_json:
+        document = error.to_json() if isinstance(error, ErrorReport) else {"errors": [error.to_json()]}
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    elif sys.stderr.isatty():
+        click.echo("\n".join(_coloured(line) for line in error.render().splitlines()), err=True)
+    else:
+        click.echo(error.render(), err=True)
+    return error.worst if isinstance(error, ErrorReport) else error.exit_code
+
+
+def _coloured(line: str) -> str:
+    head, bracket, rest = line.partition("[")
+    if bracket and head in ("error", "unsupported", "infeasible", "external", "internal"):
+        return click.style(head + bracket + rest.split("]", 1)[0] + "]", fg="red", bold=True) + click.style(
+            rest.split("]", 1)[1], bold=True
+        )
+    if line.lstrip().startswith("hint:"):
+        return click.style(line, fg="cyan")
+    if line.lstrip(" |").startswith("^"):
+        return click.style(line, fg="red")
+    return line
+
+
+@contextmanager
+def progress(what: str) -> Iterator[None]:
+    """Say on a terminal what is going on, until it is done."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"{what} …"):
+        yield
