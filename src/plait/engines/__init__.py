@@ -1,1 +1,1 @@
-""" """
+"""The database side: the only place where database drivers are imported."""

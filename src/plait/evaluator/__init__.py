@@ -1,1 +1,111 @@
-""" """
+"""Computes a query from its definition over stored data: what every other way to run it is compared with.
+
+It starts from the bound, unrewritten plan and shares nothing with rewriting, planning or execution except the
+printing of expressions for DuckDB, so that a mistake there cannot hide. Simple comes before fast.
+`docs/semantics.md` states what it computes, with examples that are run through it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from types import MappingProxyType
+
+from plait.engines.duckdb import quoted, text_literal
+from plait.errors import InfeasibleError, UserError, closest
+from plait.evaluator.horizon import Horizon
+from plait.evaluator.relations import Definition
+from plait.evaluator.result import Result, difference, same_rows
+from plait.evaluator.stored_data import StoredData, microseconds
+from plait.expressions.duckdb import type_to_duckdb
+from plait.plan.nodes import RowWindow, TickWindow, Window, sources_of, walk_plan
+from plait.workload import Query
+
+__all__ = ["Result", "StoredData", "difference", "evaluate", "same_rows", "write"]
+
+# Rows that one window may write out over its ticks before the evaluator gives up.
+MAX_WINDOW_ROWS = 50_000_000
+
+_COPY_OPTIONS = {"csv": "FORMAT csv, HEADER", "json": "FORMAT json", "parquet": "FORMAT parquet"}
+
+
+def evaluate(
+    query: Query, data: StoredData, *, closed_only: bool = False, start: datetime | None = None
+) -> Result:
+    """All rows of a query over stored data.
+
+    The streams count as ended unless `closed_only`: then what the final watermark has not closed is left
+    out. `start` is the T0 of a query added to a running system: what came before is not seen.
+    """
+    definition = _definition(query, data, closed_only, start)
+    rows = data.database.fetch(_sorted_statement(query, definition))
+    streams, _ = sources_of(query.plan)
+    bad_records = {source.relation.name: source.bad_records for source in map(data.stream, sorted(streams))}
+    return Result(query.columns, query.plan.types, tuple(rows), MappingProxyType(bad_records))
+
+
+def write(
+    query: Query,
+    data: StoredData,
+    path: Path,
+    file_format: str,
+    *,
+    closed_only: bool = False,
+    start: datetime | None = None,
+) -> None:
+    """The same rows, written by DuckDB into one file (csv, json or parquet)."""
+    if file_format not in _COPY_OPTIONS:
+        raise UserError(
+            "unknown-format", f"cannot write `{file_format}`", hint=closest(file_format, _COPY_OPTIONS)
+        )
+    if not path.absolute().parent.is_dir():
+        raise UserError("no-such-path", f"there is no folder {path.absolute().parent}")
+    statement = _sorted_statement(query, _definition(query, data, closed_only, start))
+    target = text_literal(str(path.absolute()))
+    data.database.execute(f"COPY ({statement}) TO {target} ({_COPY_OPTIONS[file_format]})")
+
+
+def _definition(query: Query, data: StoredData, closed_only: bool, start: datetime | None) -> Definition:
+    streams, _ = sources_of(query.plan)
+    horizon = Horizon(
+        start_us=None if start is None else microseconds(start),
+        watermark_us=data.watermark_us(streams) if closed_only else None,
+    )
+    definition = Definition(query.plan, data, horizon)
+    _refuse_explosion(query, data, definition)
+    return definition
+
+
+def _sorted_statement(query: Query, definition: Definition) -> str:
+    items = [
+        f"result.c{k}::{type_to_duckdb(type_)} AS {quoted(name)}"
+        for k, (name, type_) in enumerate(zip(query.columns, query.plan.types, strict=True))
+    ]
+    order = [f"result.c{k} NULLS FIRST" for k in range(len(items))]
+    statement = definition.statement(query.plan, f"SELECT {', '.join(items)}")
+    return f"{statement} ORDER BY {', '.join(order)}"
+
+
+def _refuse_explosion(query: Query, data: StoredData, definition: Definition) -> None:
+    """A window writes every row once for each of its ticks: better refused than out of memory."""
+    for node in walk_plan(query.plan):
+        if not isinstance(node, Window):
+            continue
+        match node.window:
+            case TickWindow(range_us, slide_us):
+                ticks_a_row = -(-range_us // slide_us)
+            case RowWindow(rows, slide_rows):
+                ticks_a_row = -(-rows // slide_rows)
+            case _:
+                continue
+        if ticks_a_row == 1:
+            continue
+        ((input_rows,),) = data.database.fetch(definition.statement(node.input, "SELECT count(*)"))
+        if input_rows * ticks_a_row > MAX_WINDOW_ROWS:
+            raise InfeasibleError(
+                "too-many-ticks",
+                f"query `{query.name}` is too large to evaluate from its definition",
+                detail=f"a window holds each of {input_rows:,} rows at {ticks_a_row:,} ticks: "
+                f"{input_rows * ticks_a_row:,} rows, more than {MAX_WINDOW_ROWS:,}",
+                hint="evaluate over less data, or with a longer slide",
+            ).at(query.span)
