@@ -49,7 +49,7 @@ class Relation:
     name: str
     columns: tuple[ColumnDefinition, ...]
     connector: str
-    options: Mapping[str, OptionValue] = EMPTY  # the connector's own: path, format, …
+    options: Mapping[str, OptionValue] = field(default_factory=lambda: EMPTY)  # the connector's own: path, format, …
     site: str | None = None
     row_bytes: int | None = None
 
@@ -99,16 +99,16 @@ class Sink:
 
     target: str
     kind: str = "files"
-    options: Mapping[str, OptionValue] = EMPTY
+    options: Mapping[str, OptionValue] = field(default_factory=lambda: EMPTY)
 
 
 @dataclass(frozen=True)
 class Catalog:
     """Names are matched without regard to case and shown as declared; keys are lower case."""
 
-    streams: Mapping[str, Stream] = MappingProxyType({})
-    tables: Mapping[str, Table] = MappingProxyType({})
-    sites: Mapping[str, Site] = MappingProxyType({})
+    streams: Mapping[str, Stream] = field(default_factory=lambda: MappingProxyType({}))
+    tables: Mapping[str, Table] = field(default_factory=lambda: MappingProxyType({}))
+    sites: Mapping[str, Site] = field(default_factory=lambda: MappingProxyType({}))
     links: tuple[Link, ...] = ()
 
     def stream(self, name: str) -> Stream:

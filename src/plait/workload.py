@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from plait.catalog import Catalog, Sink
@@ -28,7 +28,7 @@ class Workload:
     """Queries are keyed by lower-case name, in the order of their declaration."""
 
     catalog: Catalog
-    queries: Mapping[str, Query] = MappingProxyType({})
+    queries: Mapping[str, Query] = field(default_factory=lambda: MappingProxyType({}))
 
     def query(self, name: str) -> Query:
         return self.queries[name.lower()]
