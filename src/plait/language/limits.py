@@ -1,0 +1,185 @@
+"""What a text may be before it is parsed: readable, of bounded size and depth, without hidden characters.
+
+Decides the bounds. sqlglot's parser is recursive (about twenty frames a parenthesis) and takes some seconds a
+megabyte, so texts and single statements are bounded here, on bytes and tokens, where that costs little. Code
+after the parser may rely on `MAX_TREE_DEPTH`, and flattens chains of AND, OR, || and UNION without recursion.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from plait.errors import Source, Span, UserError
+from plait.language.spans import span_of
+
+MAX_SOURCE_BYTES = 8_000_000
+MAX_STATEMENT_TOKENS = 20_000
+MAX_DEPTH = 50
+MAX_TREE_DEPTH = 100
+MAX_NAME_LENGTH = 128
+_RECURSION_LIMIT = 8_000
+
+# Control characters, and those that make text look other than it is (Unicode's bidirectional controls).
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
+)
+
+_OPENING = {TokenType.L_PAREN: ")", TokenType.L_BRACKET: "]", TokenType.L_BRACE: "}"}
+_CLOSING = {TokenType.R_PAREN: "(", TokenType.R_BRACKET: "[", TokenType.R_BRACE: "{"}
+_BRACKETS = {"(": ")", "[": "]", "{": "}"}
+_UNARY = frozenset({TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, TokenType.INTERVAL})
+_REFUSED = {
+    TokenType.HINT: ("optimizer hints are not supported", "leave the hint out: the planner decides"),
+    TokenType.PIPE_GT: ("the pipe syntax |> is not supported", "write SELECT … FROM …"),
+}
+# Long chains of these are flat lists to whoever reads the tree.
+_FLAT = (exp.And, exp.Or, exp.SetOperation, exp.DPipe)
+
+
+def clip(text: str) -> str:
+    """A text short enough to be quoted in a message, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= 40 else line[:39] + "…"
+
+
+def read_source(path: Path) -> Source:
+    """The text of a file: UTF-8, with or without a byte order mark."""
+    name = str(path)
+    try:
+        if path.is_dir():
+            raise UserError("source-file", f"{name} is a folder", hint="name the SQL files in it")
+        size = path.stat().st_size
+        if size > MAX_SOURCE_BYTES:
+            raise _too_large(name, size)
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise UserError("source-file", f"there is no file {name}") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UserError("source-file", f"{name} cannot be read: {reason}") from None
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UserError(
+            "source-encoding",
+            f"{name} is not a UTF-8 text: byte {error.start} (line {line}) is {content[error.start]:#04x}",
+            hint="save the file as UTF-8",
+        ) from None
+    return Source(name, text)
+
+
+def _too_large(name: str, size: int) -> UserError:
+    return UserError(
+        "source-size",
+        f"{name} has {size / 1e6:.1f} MB; a source has at most {MAX_SOURCE_BYTES / 1e6:.0f} MB",
+        hint="split it into several files",
+    )
+
+
+def check_text(source: Source) -> Iterator[UserError]:
+    """What makes a text unfit to be read at all."""
+    if len(source.text) > MAX_SOURCE_BYTES:
+        yield _too_large(source.name, len(source.text))
+        return
+    hidden = _HIDDEN.search(source.text)
+    if hidden:
+        yield UserError(
+            "hidden-character",
+            f"the text has the hidden character U+{ord(hidden[0]):04X}",
+            hint="delete it",
+            span=Span(source, hidden.start(), hidden.end()),
+        )
+
+
+@contextmanager
+def deeper_recursion() -> Iterator[None]:
+    """Room for the parser's frames at `MAX_DEPTH`."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _RECURSION_LIMIT))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def check_tokens(tokens: Sequence[Token], source: Source) -> None:
+    """Raise for a statement that is too long, too deep, or whose brackets do not match."""
+    if len(tokens) > MAX_STATEMENT_TOKENS:
+        raise UserError(
+            "statement-size",
+            f"the statement has {len(tokens)} words and signs; at most {MAX_STATEMENT_TOKENS} are read",
+            span=Span(source, tokens[0].start, tokens[0].end + 1),
+        )
+    open_brackets: list[Token] = []
+    cases = unary = 0
+    for token in tokens:
+        kind = token.token_type
+        if kind in _UNARY:
+            unary += 1
+        else:
+            unary = 0
+            if kind in _OPENING:
+                open_brackets.append(token)
+            elif kind in _CLOSING:
+                if not open_brackets or open_brackets.pop().text != _CLOSING[kind]:
+                    raise UserError(
+                        "brackets", f"this `{token.text}` closes nothing", span=_span(token, source)
+                    )
+            elif kind is TokenType.CASE:
+                cases += 1
+            elif kind is TokenType.END:
+                cases = max(0, cases - 1)
+            elif kind is TokenType.IDENTIFIER or kind is TokenType.VAR:
+                if len(token.text) > MAX_NAME_LENGTH:
+                    raise UserError(
+                        "name",
+                        f"the name `{clip(token.text)}` has {len(token.text)} characters",
+                        hint=f"names have at most {MAX_NAME_LENGTH}",
+                        span=_span(token, source),
+                    )
+            elif kind in _REFUSED:
+                message, hint = _REFUSED[kind]
+                raise UserError("refused-syntax", message, hint=hint, span=_span(token, source))
+        if len(open_brackets) + cases + unary > MAX_DEPTH:
+            raise _too_deep(_span(token, source))
+    if open_brackets:
+        last = open_brackets[-1]
+        raise UserError("brackets", f"this `{last.text}` is never closed", span=_span(last, source))
+
+
+def check_tree(tree: exp.Expr, source: Source) -> None:
+    """Raise for operators nested deeper than `MAX_TREE_DEPTH`, where a chain of AND, OR, || or UNION is one level.
+
+    Parentheses are bounded already; `a + a + a …` nests without any.
+    """
+    pending: list[tuple[exp.Expr, int]] = [(tree, 1)]
+    while pending:
+        node, depth = pending.pop()
+        if depth > MAX_TREE_DEPTH:
+            raise _too_deep(span_of(node, source))
+        for child in node.iter_expressions():
+            nests = isinstance(child, (exp.Condition, exp.Query)) and not (
+                isinstance(child, _FLAT) and type(child) is type(node)
+            )
+            pending.append((child, depth + nests))
+
+
+def _too_deep(span: Span) -> UserError:
+    return UserError(
+        "depth",
+        "this is nested too deeply",
+        hint="name a part of it in WITH, or make it a query of its own",
+        span=span,
+    )
+
+
+def _span(token: Token, source: Source) -> Span:
+    return Span(source, token.start, token.end + 1)

@@ -1,0 +1,478 @@
+"""Reads the statements of a source: the DDL around the queries.
+
+Decides what can stand at the top level. Extends the dialect's parser, so that types, queries and durations are
+read by the same code wherever they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from plait.errors import PlaitError, Source, Span, UnsupportedError, UserError, closest
+from plait.expressions.types import TIMESTAMP
+from plait.language import limits, options
+from plait.language.data_types import stored_type
+from plait.language.dialect import Plait, PlaitParser, SyntaxProblem
+from plait.language.options import NAME, Option, OptionRule, QuantityError, WrittenOption
+from plait.language.statements import (
+    ColumnDeclaration,
+    CreateLink,
+    CreateQuery,
+    CreateSite,
+    CreateStream,
+    CreateTable,
+    Drop,
+    Name,
+    QuerySink,
+    Statement,
+    Unreadable,
+    Watermark,
+)
+from plait.language.syntax_errors import explain, unreadable_text
+
+KINDS = ("STREAM", "TABLE", "SITE", "LINK", "CONTINUOUS QUERY")
+STATEMENTS = "CREATE STREAM, TABLE, SITE, LINK or CONTINUOUS QUERY, and DROP"
+
+_QUERY_WORDS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})
+
+
+def parse_source(source: Source) -> tuple[list[Statement], list[PlaitError]]:
+    """The statements of a source, and every error found in it."""
+    errors: list[PlaitError] = [*limits.check_text(source)]
+    if errors:
+        return [], errors
+    statements: list[Statement] = []
+    tokens, problem = unreadable_text(Plait(), source)
+    parser = StatementParser(dialect=Plait())
+    parser.source = source
+    with limits.deeper_recursion():
+        for part in _split(tokens, unfinished=problem is not None):
+            statement, found = parser.read(part)
+            errors += found
+            if statement is not None:
+                statements.append(statement)
+    return statements, errors + ([problem] if problem else [])
+
+
+def _split(tokens: Sequence[Token], *, unfinished: bool) -> Iterator[list[Token]]:
+    """The tokens between semicolons. What stands behind the last one is left out where the text breaks off."""
+    part: list[Token] = []
+    for token in tokens:
+        if token.token_type is not TokenType.SEMICOLON:
+            part.append(token)
+        elif part:
+            yield part
+            part = []
+    if part and not unfinished:
+        yield part
+
+
+class StatementParser(PlaitParser):
+    """Reads one statement after the other."""
+
+    _errors: list[PlaitError]
+    _declares: tuple[str, Name] | None
+
+    def read(self, tokens: list[Token]) -> tuple[Statement | None, list[PlaitError]]:
+        self.reset()
+        self.sql = self.source.text
+        self._errors = []
+        self._declares = None
+        whole = Span(self.source, tokens[0].start, tokens[-1].end + 1)
+        statement: Statement | None = None
+        try:
+            limits.check_tokens(tokens, self.source)
+            self._chunks = [tokens]
+            self._advance_chunk()
+            statement = self._parse_any_statement(whole)
+            if self._curr:
+                self.raise_error("unexpected token")
+        except SyntaxProblem as problem:
+            self._errors.append(explain(problem, tokens, self.source))
+            statement = None
+        except UserError as error:
+            self._errors.append(error.at(whole))
+            statement = None
+        if statement is None and self._declares is not None:
+            statement = Unreadable(*self._declares, whole)
+        return statement, self._errors
+
+    def _parse_any_statement(self, whole: Span) -> Statement | None:
+        first = self._curr
+        if self._match(TokenType.CREATE):
+            return self._parse_definition(whole)
+        if self._match(TokenType.DROP):
+            return self._parse_removal(whole)
+        word = first.text.upper()
+        span = self.span(first, first)
+        if word in _QUERY_WORDS:
+            raise UserError(
+                "bare-query",
+                "a query needs a name",
+                hint="CREATE CONTINUOUS QUERY name AS SELECT …",
+                span=span,
+            )
+        suggestion = closest(word, ("CREATE", "DROP"))
+        if suggestion.startswith("did"):
+            raise UserError("statement", f"there is no statement {first.text}", hint=suggestion, span=span)
+        raise UnsupportedError(
+            "statement",
+            f"`{limits.clip(first.text)}` begins no statement of Plait",
+            hint=f"there is {STATEMENTS}",
+            span=span,
+        )
+
+    # CREATE
+
+    def _parse_definition(self, whole: Span) -> Statement | None:
+        if self._match_pair(TokenType.OR, TokenType.REPLACE):
+            raise UnsupportedError(
+                "or-replace",
+                "CREATE OR REPLACE is not supported",
+                hint="DROP the old one first",
+                span=self.span(self._tokens[self._index - 2]),
+            )
+        match self._parse_kind():
+            case "stream":
+                return self._parse_stream_definition(whole)
+            case "table":
+                return self._parse_table_definition(whole)
+            case "site":
+                name = self._parse_declared_name("site")
+                return CreateSite(name, self._parse_options(options.SITE_OPTIONS), whole)
+            case "link":
+                source, target = self._parse_link_ends()
+                return CreateLink(source, target, self._parse_options(options.LINK_OPTIONS), whole)
+            case _:
+                return self._parse_query_definition(whole)
+
+    def _parse_kind(self) -> str:
+        for kind in ("STREAM", "TABLE", "SITE", "LINK", "QUERY"):
+            if self._match_text_seq("CONTINUOUS", kind) if kind == "QUERY" else self._match_text_seq(kind):
+                return kind.lower()
+        if not self._curr:
+            self.raise_error(f"expected {', '.join(KINDS[:-1])} or {KINDS[-1]}")
+        word = self._curr.text.upper()
+        span = self.span(self._curr, self._curr)
+        if word in ("VIEW", "MATERIALIZED", "QUERY", "CONTINUOUS"):
+            raise UnsupportedError(
+                "statement",
+                f"{word} cannot stand here",
+                hint="a query is made by CREATE CONTINUOUS QUERY name AS SELECT …",
+                span=span,
+            )
+        suggestion = closest(word, ("STREAM", "TABLE", "SITE", "LINK", "CONTINUOUS QUERY"))
+        hint = suggestion if suggestion.startswith("did") else f"there is {STATEMENTS}"
+        raise UserError(
+            "statement",
+            f"`{limits.clip(word)}` is nothing that can be created or dropped",
+            hint=hint,
+            span=span,
+        )
+
+    def _parse_declared_name(self, kind: str) -> Name:
+        if self._match_text_seq("IF", "NOT", "EXISTS"):
+            raise UnsupportedError(
+                "if-not-exists",
+                "IF NOT EXISTS is not supported: a name is declared once",
+                hint="leave it out",
+                span=self.span(self._tokens[self._index - 3]),
+            )
+        name = self._parse_name(f"the name of the {kind}")
+        self._declares = (kind, name)
+        return name
+
+    def _parse_name(self, what: str) -> Name:
+        token = self._curr
+        if not self._match_set((TokenType.VAR, TokenType.IDENTIFIER, *self.ID_VAR_TOKENS)):
+            reserved = (
+                token and token.text.replace("_", "").isalnum() and token.token_type is not TokenType.STRING
+            )
+            self.raise_error(f"expected {what}" + (" (reserved words go in backquotes)" if reserved else ""))
+        span = self.span(token)
+        if not NAME.fullmatch(token.text):
+            raise UserError(
+                "name",
+                f"`{limits.clip(token.text)}` cannot be a name",
+                hint="names have letters, digits and `_`, begin with no digit, and are at most 128 long",
+                span=span,
+            )
+        if self._curr.token_type is TokenType.DOT:
+            raise UserError("name", "names have no parts", hint="leave out what is before the dot", span=span)
+        return Name(token.text, span)
+
+    def _parse_link_ends(self) -> tuple[Name, Name]:
+        source = self._parse_name("the site where the link begins")
+        if not self._match_text_seq("TO"):
+            self.raise_error("expected TO")
+        return source, self._parse_name("the site where the link ends")
+
+    def _parse_stream_definition(self, whole: Span) -> CreateStream | None:
+        name = self._parse_declared_name("stream")
+        columns, watermark = self._parse_columns(is_stream=True)
+        read = self._parse_options(options.STREAM_OPTIONS)
+        if watermark is None or not columns:
+            return None
+        return CreateStream(name, columns, watermark, read, whole)
+
+    def _parse_table_definition(self, whole: Span) -> CreateTable | None:
+        name = self._parse_declared_name("table")
+        columns, _ = self._parse_columns(is_stream=False)
+        read = self._parse_options(options.TABLE_OPTIONS)
+        return CreateTable(name, columns, read, whole) if columns else None
+
+    # Columns
+
+    def _parse_columns(self, *, is_stream: bool) -> tuple[tuple[ColumnDeclaration, ...], Watermark | None]:
+        """The columns and the watermark; none where one of them is in error, which is then reported."""
+        first = self._curr
+        if not self._match(TokenType.L_PAREN):
+            self.raise_error("expected ( and the columns")
+        columns: list[ColumnDeclaration] = []
+        watermarks: list[Watermark] = []
+        before = len(self._errors)
+        while True:
+            if self._match_text_seq("WATERMARK", "FOR"):
+                watermarks.append(self._parse_watermark())
+            else:
+                column = self._parse_column_declaration()
+                if column is not None:
+                    columns.append(column)
+            if not self._match(TokenType.COMMA):
+                break
+        if not self._match(TokenType.R_PAREN):
+            self.raise_error("expected , or )")
+        if len(self._errors) == before:
+            self._check_columns(columns)
+            self._check_watermarks(columns, watermarks, is_stream=is_stream, span=self.span(first))
+        if len(self._errors) > before:
+            return (), None
+        return tuple(columns), watermarks[0] if watermarks else None
+
+    def _parse_column_declaration(self) -> ColumnDeclaration | None:
+        first = self._curr
+        name = self._parse_name("the name of a column")
+        type_token = self._curr
+        node = self._parse_types(schema=True)
+        if node is None:
+            self.raise_error(f"expected the type of column {name.text}")
+        self._mark(node, type_token)
+        if self._match(TokenType.COMMENT) and not self._match(TokenType.STRING):
+            self.raise_error("expected the comment as a string")
+        if self._curr and self._curr.token_type not in (TokenType.COMMA, TokenType.R_PAREN):
+            self._refuse_constraint()
+        try:
+            type_, storage = stored_type(node, self.source)
+        except UserError as error:
+            self._errors.append(error)
+            return None
+        return ColumnDeclaration(name, type_, storage, self.span(first))
+
+    def _refuse_constraint(self) -> None:
+        """NOT NULL, PRIMARY KEY, DEFAULT …: nothing checks them, so nothing pretends to."""
+        first = self._curr
+        if first.text.upper() not in (
+            "NOT",
+            "NULL",
+            "PRIMARY",
+            "UNIQUE",
+            "DEFAULT",
+            "CHECK",
+            "GENERATED",
+            "REFERENCES",
+        ):
+            self.raise_error("expected , or )")
+        depth = 0
+        while self._curr and (depth or self._curr.token_type not in (TokenType.COMMA, TokenType.R_PAREN)):
+            depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(self._curr.token_type, 0)
+            self._advance()
+        self._errors.append(
+            UnsupportedError(
+                "column-constraint",
+                "columns have a name and a type, and no constraints",
+                hint="leave it out; a condition can stand in WHERE",
+                span=self.span(first),
+            )
+        )
+
+    def _parse_watermark(self) -> Watermark:
+        first = self._tokens[self._index - 2]
+        column = self._parse_name("the event-time column")
+        if not self._match(TokenType.ALIAS):
+            self.raise_error("expected AS")
+        again = self._parse_name("the event-time column again")
+        if again.key != column.key:
+            raise UserError(
+                "watermark",
+                f"the watermark for `{column.text}` is computed from `{again.text}`",
+                hint=f"WATERMARK FOR {column.text} AS {column.text} - INTERVAL 10 SECONDS",
+                span=again.span,
+            )
+        delay_us = 0
+        if self._match(TokenType.DASH):
+            delay_us = int(self._parse_duration_until(lambda: False, positive=False).this.name)
+        return Watermark(column, delay_us, self.span(first))
+
+    def _check_columns(self, columns: Sequence[ColumnDeclaration]) -> None:
+        seen: set[str] = set()
+        for column in columns:
+            if column.name.key in seen:
+                self._errors.append(
+                    UserError(
+                        "duplicate-column",
+                        f"column `{column.name.text}` is declared twice",
+                        hint="names that differ in case are the same",
+                        span=column.name.span,
+                    )
+                )
+            seen.add(column.name.key)
+
+    def _check_watermarks(
+        self,
+        columns: Sequence[ColumnDeclaration],
+        watermarks: Sequence[Watermark],
+        *,
+        is_stream: bool,
+        span: Span,
+    ) -> None:
+        if not columns:
+            self._errors.append(UserError("no-columns", "there are no columns", span=span))
+        elif is_stream and not watermarks:
+            times = [column.name.text for column in columns if column.type == TIMESTAMP]
+            example = times[0] if times else "ts"
+            self._errors.append(
+                UserError(
+                    "no-watermark",
+                    "a stream needs an event time",
+                    hint=f"add WATERMARK FOR {example} AS {example} - INTERVAL 10 SECONDS"
+                    + ("" if times else ", and the column ts TIMESTAMP"),
+                    span=span,
+                )
+            )
+        elif not is_stream and watermarks:
+            self._errors.append(
+                UserError(
+                    "table-watermark",
+                    "a table has no watermark",
+                    hint="leave it out",
+                    span=watermarks[0].span,
+                )
+            )
+        elif len(watermarks) > 1:
+            self._errors.append(
+                UserError("second-watermark", "a stream has one watermark", span=watermarks[1].span)
+            )
+        elif watermarks:
+            self._check_event_time(columns, watermarks[0].column)
+
+    def _check_event_time(self, columns: Sequence[ColumnDeclaration], name: Name) -> None:
+        column = next((column for column in columns if column.name.key == name.key), None)
+        if column is None:
+            known = [column.name.text for column in columns]
+            self._errors.append(
+                UserError(
+                    "unknown-column",
+                    f"there is no column `{name.text}`",
+                    hint=closest(name.text, known),
+                    span=name.span,
+                )
+            )
+        elif column.type != TIMESTAMP:
+            self._errors.append(
+                UserError(
+                    "event-time-type",
+                    f"the event time `{name.text}` is {column.type}, not TIMESTAMP",
+                    hint=f"declare {column.name.text} TIMESTAMP",
+                    span=column.span,
+                )
+            )
+
+    # Options
+
+    def _parse_options(self, rules: Sequence[OptionRule]) -> tuple[Option, ...]:
+        written: list[WrittenOption] = []
+        if self._match(TokenType.WITH):
+            if not self._match(TokenType.L_PAREN):
+                self.raise_error("expected ( and the options")
+            while not self._match(TokenType.R_PAREN):
+                written.append(self._parse_option())
+                if not self._match(TokenType.COMMA):
+                    if not self._match(TokenType.R_PAREN):
+                        self.raise_error("expected , or ) (a value with a unit goes in quotes: '5 s')")
+                    break
+        read, errors = options.read_options(rules, written)
+        self._errors += errors
+        return read
+
+    def _parse_option(self) -> WrittenOption:
+        first = self._curr
+        parts: list[str] = []
+        while self._curr and self._curr.token_type not in (TokenType.EQ, TokenType.COMMA, TokenType.R_PAREN):
+            parts.append(self._curr.text)
+            self._advance()
+        if not parts:
+            self.raise_error("expected an option such as rate = 5")
+        key_span = self.span(first)
+        if not self._match(TokenType.EQ):
+            self.raise_error("expected = and a value")
+        value = self._curr
+        is_string = self._match(TokenType.STRING)
+        if not is_string:
+            self._match_set((TokenType.DASH, TokenType.PLUS))
+            if not self._match_set((TokenType.NUMBER, TokenType.TRUE, TokenType.FALSE)):
+                self.raise_error("expected a number, true, false, or a text in quotes")
+        span = self.span(value)
+        text = value.text if is_string else self.sql[span.start : span.end]
+        return WrittenOption("".join(parts), key_span, text, is_string, span)
+
+    # Queries
+
+    def _parse_query_definition(self, whole: Span) -> CreateQuery:
+        name = self._parse_declared_name("query")
+        site = self._parse_name("the site that wants the results") if self._match_text_seq("AT") else None
+        sink = self._parse_sink() if self._match(TokenType.INTO) else None
+        read = self._parse_options(options.QUERY_OPTIONS)
+        if not self._match(TokenType.ALIAS):
+            expected = [word for word, given in (("AT", site), ("INTO", sink)) if given is None]
+            self.raise_error(f"expected {' or '.join([*expected, 'AS'])}")
+        first = self._curr
+        select = self._parse_ddl_select()
+        if not isinstance(select, exp.Query):
+            self.raise_error("expected SELECT or WITH", first)
+        if self._curr:
+            self.raise_error("unexpected token")
+        self._mark(select, first)
+        if self._tokens_size > limits.MAX_TREE_DEPTH:
+            limits.check_tree(select, self.source)
+        return CreateQuery(name, site, sink, read, select, self.source, whole)
+
+    def _parse_sink(self) -> QuerySink:
+        token = self._curr
+        if not self._match(TokenType.STRING):
+            self.raise_error("expected the folder of the results as a string")
+        span = self.span(token)
+        try:
+            target = options.check_path(token.text)
+        except QuantityError as error:
+            raise UserError("sink-path", error.message, hint=error.hint, span=span) from None
+        if "${" in target:
+            raise UserError(
+                "sink-path",
+                "a folder for results does not come from the environment",
+                hint="write the path",
+                span=span,
+            )
+        return QuerySink(target, span)
+
+    # DROP
+
+    def _parse_removal(self, whole: Span) -> Drop:
+        kind = "query" if self._match_text_seq("QUERY") else self._parse_kind()
+        if_exists = self._match_text_seq("IF", "EXISTS")
+        if kind == "link":
+            source, target = self._parse_link_ends()
+            return Drop(kind, source, target, if_exists, whole)
+        return Drop(kind, self._parse_name(f"the name of the {kind}"), None, if_exists, whole)
