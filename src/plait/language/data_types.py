@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from plait.errors import Source, UnsupportedError, UserError
+from plait.errors import Source, Span, UnsupportedError, UserError, closest
 from plait.expressions import types
-from plait.expressions.types import Type
+from plait.expressions.types import Kind, Type
 from plait.language.spans import span_of
 
 _TYPES = {
@@ -66,13 +66,15 @@ def value_type(node: exp.Expr, source: Source) -> Type:
         return _decimal(node, source)
     if kind not in _TYPES or (node.expressions and kind not in _WITH_LENGTH):
         instead = _INSTEAD.get(kind) if kind is not None else None
-        raise UnsupportedError(
-            "type",
-            f"there is no type {_written(node, source)}",
-            hint=f"use {instead}" if instead else f"there is {ACCEPTED}",
-            span=span_of(node, source),
-        )
+        raise no_such_type(_written(node, source), span_of(node, source), instead)
     return _TYPES[kind]
+
+
+def no_such_type(written: str, span: Span, instead: str | None = None) -> UserError:
+    """The error for a type that we do not have, with the one to use instead or the closest by name."""
+    suggestion = closest(written, (*(type_.name for type_ in Kind), "INTEGER", "LONG", "VARCHAR"))
+    hint = f"use {instead}" if instead else suggestion or f"there is {ACCEPTED}"
+    return UnsupportedError("type", f"there is no type {written}", hint=hint, span=span)
 
 
 def _decimal(node: exp.Expr, source: Source) -> Type:

@@ -2,12 +2,12 @@
 
 Decides what the text of a query parses to. Three things differ from Spark's dialect:
 
-- Nothing is reinterpreted. Every call arrives as `exp.Anonymous` with the name as written; only syntax that is
-  no plain argument list has a node of its own (`CAST`, `TRY_CAST`, `EXTRACT`, `CASE`) or is put into plain
-  form (`TRIM`, `POSITION`, `SUBSTRING`). What sqlglot swallows without a trace in the tree (a doubled comma, a
-  missing THEN, FROM before SELECT …) is an error here; what leaves a trace is the binder's to refuse.
+- Nothing is reinterpreted. Every call arrives as `exp.Anonymous` with the name as written; only syntax that
+  is no plain argument list has a node of its own (`CAST`, `TRY_CAST`, `EXTRACT`, `CASE`) or is put into plain
+  form (`TRIM`, `POSITION`, `SUBSTRING`). What sqlglot swallows without a trace in the tree (a doubled comma,
+  a missing THEN, FROM before SELECT …) is an error here; what leaves a trace is the binder's to refuse.
 - `s [RANGE 5 MINUTES SLIDE 1 MINUTE]` sets `window` on the table or subquery, a `WindowClause`; the table
-  functions `HOP` and `TUMBLE` are `WindowTable` nodes. Their durations are `exp.Interval` nodes in microseconds.
+  functions `HOP` and `TUMBLE` are `WindowTable` nodes. Durations are `exp.Interval` nodes in microseconds.
 - `''` inside a string is a quotation mark, as in Spark 4.
 
 sqlglot's hooks are private: its version is locked, and the parser must be the pure Python one.
@@ -50,7 +50,7 @@ class WindowClause(exp.Expression):
 
 
 class WindowTable(exp.Expression):
-    """`HOP(TABLE s, DESCRIPTOR(ts), slide, size[, offset])` or `TUMBLE(TABLE s, DESCRIPTOR(ts), size[, offset])`.
+    """`HOP(TABLE s, DESCRIPTOR(ts), slide, size[, offset])` or `TUMBLE(…, size[, offset])`.
 
     `function` is 'hop' or 'tumble', `table` a table or subquery, `descriptor` a column; the rest intervals.
     """
@@ -67,8 +67,8 @@ class WindowTable(exp.Expression):
     }
 
 
-class SyntaxProblem(ParseError):
-    """What the parser found wrong, and at which token (None: the text ended). sqlglot may catch it and try on."""
+class QuerySyntaxError(ParseError):
+    """What is wrong, and at which token (None: the text ended). sqlglot may catch it and try another way."""
 
     def __init__(self, message: str, token: Token | None) -> None:
         super().__init__(message)
@@ -137,7 +137,7 @@ class PlaitParser(SparkParser):
     # Errors and places
 
     def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
-        raise SyntaxProblem(message, token or self._curr or None)
+        raise QuerySyntaxError(message, token or self._curr or None)
 
     def span(self, first: Token, last: Token | None = None) -> Span:
         """From a token to another, by default the last one consumed."""
@@ -283,7 +283,7 @@ class PlaitParser(SparkParser):
         return self._call("substring", *arguments)
 
     def _parse_trim_call(self) -> exp.Expr:
-        """`TRIM([BOTH|LEADING|TRAILING] [characters FROM] text)` is `trim|ltrim|rtrim([characters,] text)`."""
+        """`TRIM([BOTH|LEADING|TRAILING] [characters FROM] text)`: `trim|ltrim|rtrim([characters,] text)`."""
         name = "trim"
         if self._match_texts(("BOTH", "LEADING", "TRAILING")):
             name = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[self._prev.text.upper()]
@@ -381,8 +381,10 @@ class PlaitParser(SparkParser):
             )
         return self.expression(exp.Literal(this=first.text, is_string=False), first)
 
-    def _parse_duration_until(self, ends: Callable[[], bool], *, positive: bool = True) -> exp.Interval:
-        """A duration in any spelling (`2min`, `5 MINUTES`, `INTERVAL '5' MINUTES`), read from the text itself.
+    def _parse_duration_until(
+        self, ends: Callable[[], bool], *, positive: bool = True, signed: bool = False
+    ) -> exp.Interval:
+        """A duration in any spelling (`2min`, `5 MINUTES`, `INTERVAL '5' MINUTES`), read from the text.
 
         Spark's tokens do not suit it: `5s` would be the SMALLINT 5.
         """
@@ -394,7 +396,7 @@ class PlaitParser(SparkParser):
             self.raise_error("expected a duration such as 5 MINUTES")
         text = self.sql[first.start : self._prev.end + 1]
         try:
-            microseconds = parse_duration(text, positive=positive)
+            microseconds = parse_duration(text, positive=positive, signed=signed)
         except QuantityError as error:
             raise UserError("duration", error.message, hint=error.hint, span=self.span(first)) from None
         interval = exp.Interval(this=exp.Literal.string(str(microseconds)), unit=exp.Var(this="MICROSECOND"))
@@ -469,7 +471,9 @@ class PlaitParser(SparkParser):
                     self.raise_error("expected one column in DESCRIPTOR(…)")
                 return column
             case _:
-                return self._parse_duration_until(lambda: False, positive=name != "offset")
+                return self._parse_duration_until(
+                    lambda: False, positive=name != "offset", signed=name == "offset"
+                )
 
 
 class Plait(Spark):

@@ -156,7 +156,7 @@ def check_tokens(tokens: Sequence[Token], source: Source) -> None:
 
 
 def check_tree(tree: exp.Expr, source: Source) -> None:
-    """Raise for operators nested deeper than `MAX_TREE_DEPTH`, where a chain of AND, OR, || or UNION is one level.
+    """Raise for operators nested deeper than `MAX_TREE_DEPTH`; a chain of AND, OR, || or UNION is one level.
 
     Parentheses are bounded already; `a + a + a …` nests without any.
     """

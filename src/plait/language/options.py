@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePath, PureWindowsPath
@@ -69,7 +69,7 @@ class WrittenOption:
 
 @dataclass(frozen=True)
 class Option:
-    """An option read: the key in lower case, the value in the unit of the table above. `span` is the value's."""
+    """An option read: the key in lower case, the value in the unit said above. `span` is the value's."""
 
     key: str
     value: OptionValue
@@ -215,23 +215,24 @@ def read_options(
 ) -> tuple[tuple[Option, ...], list[PlaitError]]:
     """All options that can be read, and an error for each that cannot."""
     by_key = {rule.key: rule for rule in rules}
+    variables = os.environ if environment is None else environment
+    given: set[str] = set()
     options: dict[str, Option] = {}
     errors: list[PlaitError] = []
     for item in written:
         key = item.key.lower()
         try:
-            if key in options:
+            if key in given:
                 raise UserError(
                     "duplicate-option", f"`{key}` is given twice", hint="keep one", span=item.key_span
                 )
-            value = _read_value(
-                _rule(key, by_key, item), item, os.environ if environment is None else environment
+            given.add(key)
+            options[key] = Option(
+                key, _read_value(_rule(key, by_key, item), item, variables), item.span, item.key_span
             )
-            options[key] = Option(key, value, item.span, item.key_span)
         except UserError as error:
             errors.append(error)
-    errors += _conflicts(options)
-    return tuple(options.values()), errors
+    return tuple(options.values()), errors + _conflicts(options, given)
 
 
 def _rule(key: str, by_key: Mapping[str, OptionRule], item: WrittenOption) -> OptionRule:
@@ -302,8 +303,8 @@ def _variable(found: re.Match[str], item: WrittenOption, environment: Mapping[st
     return environment[name]
 
 
-def _conflicts(options: Mapping[str, Option]) -> list[PlaitError]:
-    """Options that need or exclude each other."""
+def _conflicts(options: Mapping[str, Option], given: Set[str]) -> list[PlaitError]:
+    """Options that need or exclude each other. One that is given and in error is complained of already."""
     errors: list[PlaitError] = []
 
     def complain(key: str, message: str, hint: str) -> None:
@@ -311,9 +312,9 @@ def _conflicts(options: Mapping[str, Option]) -> list[PlaitError]:
 
     if "connector" in options:
         for needed, example in (("path", "'data/flights'"), ("format", "'parquet'")):
-            if needed not in options:
+            if needed not in given:
                 complain("connector", f"connector 'files' needs a `{needed}`", f"add {needed} = {example}")
-    else:
+    elif "connector" not in given:
         for key in ("path", "format", "header", "delimiter"):
             if key in options:
                 complain(

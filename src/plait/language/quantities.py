@@ -1,7 +1,7 @@
 """Quantities with units as people write them: durations, sizes, bandwidths, rates.
 
-Decides which spellings mean what, and refuses what would be guesswork: months (they differ in length), bandwidths
-without a unit, values no machine has. Every error comes with an example that works.
+Decides which spellings mean what, and refuses what would be guesswork: months (they differ in length),
+bandwidths without a unit, values no machine has. Every error comes with an example that works.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Where in the text a node of the syntax tree stands.
 
-sqlglot gives places to identifiers, literals, stars and the names of functions alone, and our dialect to the nodes
-it builds. The place of any other node reaches from the first to the last of what is in it; one
-without any takes its parent's.
+sqlglot gives places to identifiers, literals, stars and the names of functions alone, and our dialect to the
+nodes it builds. The place of any other node reaches from the first to the last of what is in it; one without
+any takes its parent's.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Reads the statements of a source: the DDL around the queries.
 
-Decides what can stand at the top level. Extends the dialect's parser, so that types, queries and durations are
-read by the same code wherever they stand.
+Decides what can stand at the top level. Extends the dialect's parser, so that types, queries and durations
+are read by the same code wherever they stand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NoReturn
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -14,8 +15,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from plait.errors import PlaitError, Source, Span, UnsupportedError, UserError, closest
 from plait.expressions.types import TIMESTAMP
 from plait.language import limits, options
-from plait.language.data_types import stored_type
-from plait.language.dialect import Plait, PlaitParser, SyntaxProblem
+from plait.language.data_types import no_such_type, stored_type
+from plait.language.dialect import Plait, PlaitParser, QuerySyntaxError
 from plait.language.options import NAME, Option, OptionRule, QuantityError, WrittenOption
 from plait.language.statements import (
     ColumnDeclaration,
@@ -58,7 +59,7 @@ def parse_source(source: Source) -> tuple[list[Statement], list[PlaitError]]:
 
 
 def _split(tokens: Sequence[Token], *, unfinished: bool) -> Iterator[list[Token]]:
-    """The tokens between semicolons. What stands behind the last one is left out where the text breaks off."""
+    """The tokens between semicolons, without the last part where the text breaks off in it."""
     part: list[Token] = []
     for token in tokens:
         if token.token_type is not TokenType.SEMICOLON:
@@ -77,28 +78,45 @@ class StatementParser(PlaitParser):
     _declares: tuple[str, Name] | None
 
     def read(self, tokens: list[Token]) -> tuple[Statement | None, list[PlaitError]]:
-        self.reset()
-        self.sql = self.source.text
-        self._errors = []
-        self._declares = None
+        """The statement, and all errors in it: a CREATE with errors is at least known by its name."""
+        self._start(tokens)
         whole = Span(self.source, tokens[0].start, tokens[-1].end + 1)
         statement: Statement | None = None
         try:
             limits.check_tokens(tokens, self.source)
-            self._chunks = [tokens]
-            self._advance_chunk()
             statement = self._parse_any_statement(whole)
             if self._curr:
                 self.raise_error("unexpected token")
-        except SyntaxProblem as problem:
-            self._errors.append(explain(problem, tokens, self.source))
+        except QuerySyntaxError as error:
             statement = None
+            self._errors.append(explain(error, tokens, self.source))
         except UserError as error:
-            self._errors.append(error.at(whole))
             statement = None
-        if statement is None and self._declares is not None:
-            statement = Unreadable(*self._declares, whole)
+            self._errors.append(error.at(whole))
+        if statement is None:
+            declared = self._declares or self._declared_by(tokens)
+            statement = declared and Unreadable(*declared, whole)
         return statement, self._errors
+
+    def _start(self, tokens: list[Token]) -> None:
+        self.reset()
+        self.sql = self.source.text
+        self._errors = []
+        self._declares = None
+        self._chunks = [tokens]
+        self._advance_chunk()
+
+    def _declared_by(self, tokens: list[Token]) -> tuple[str, Name] | None:
+        """What the head of a statement declares whose rest is not fit to be parsed."""
+        errors = self._errors
+        self._start(tokens[:4])  # CREATE CONTINUOUS QUERY name
+        try:
+            if self._match(TokenType.CREATE) and (kind := self._parse_kind()) != "link":
+                self._parse_declared_name(kind)
+        except (QuerySyntaxError, UserError):
+            pass  # what is wrong is reported already
+        self._errors = errors
+        return self._declares
 
     def _parse_any_statement(self, whole: Span) -> Statement | None:
         first = self._curr
@@ -238,9 +256,11 @@ class StatementParser(PlaitParser):
             if self._match_text_seq("WATERMARK", "FOR"):
                 watermarks.append(self._parse_watermark())
             else:
-                column = self._parse_column_declaration()
-                if column is not None:
-                    columns.append(column)
+                try:
+                    columns.append(self._parse_column_declaration())
+                except UserError as error:
+                    self._errors.append(error)
+                    self._skip_to_comma()
             if not self._match(TokenType.COMMA):
                 break
         if not self._match(TokenType.R_PAREN):
@@ -252,26 +272,25 @@ class StatementParser(PlaitParser):
             return (), None
         return tuple(columns), watermarks[0] if watermarks else None
 
-    def _parse_column_declaration(self) -> ColumnDeclaration | None:
+    def _parse_column_declaration(self) -> ColumnDeclaration:
         first = self._curr
         name = self._parse_name("the name of a column")
         type_token = self._curr
         node = self._parse_types(schema=True)
         if node is None:
+            if self._curr.token_type is TokenType.VAR:
+                self._advance()
+                raise no_such_type(type_token.text, self.span(type_token))
             self.raise_error(f"expected the type of column {name.text}")
         self._mark(node, type_token)
         if self._match(TokenType.COMMENT) and not self._match(TokenType.STRING):
             self.raise_error("expected the comment as a string")
         if self._curr and self._curr.token_type not in (TokenType.COMMA, TokenType.R_PAREN):
             self._refuse_constraint()
-        try:
-            type_, storage = stored_type(node, self.source)
-        except UserError as error:
-            self._errors.append(error)
-            return None
+        type_, storage = stored_type(node, self.source)
         return ColumnDeclaration(name, type_, storage, self.span(first))
 
-    def _refuse_constraint(self) -> None:
+    def _refuse_constraint(self) -> NoReturn:
         """NOT NULL, PRIMARY KEY, DEFAULT …: nothing checks them, so nothing pretends to."""
         first = self._curr
         if first.text.upper() not in (
@@ -285,18 +304,20 @@ class StatementParser(PlaitParser):
             "REFERENCES",
         ):
             self.raise_error("expected , or )")
+        self._skip_to_comma()
+        raise UnsupportedError(
+            "column-constraint",
+            "columns have a name and a type, and no constraints",
+            hint="leave it out; a condition can stand in WHERE",
+            span=self.span(first),
+        )
+
+    def _skip_to_comma(self) -> None:
+        """To the comma or parenthesis behind a column."""
         depth = 0
         while self._curr and (depth or self._curr.token_type not in (TokenType.COMMA, TokenType.R_PAREN)):
             depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(self._curr.token_type, 0)
             self._advance()
-        self._errors.append(
-            UnsupportedError(
-                "column-constraint",
-                "columns have a name and a type, and no constraints",
-                hint="leave it out; a condition can stand in WHERE",
-                span=self.span(first),
-            )
-        )
 
     def _parse_watermark(self) -> Watermark:
         first = self._tokens[self._index - 2]

@@ -1,7 +1,8 @@
 """What a source can declare: the statements, as the parser hands them to the binder.
 
-Queries stay sqlglot trees (`dialect` says of which shape); everything else is read to the end, apart from what
-needs the catalog. A statement ends at a semicolon, so that a mistake in one never hides those of the next.
+Queries stay sqlglot trees (`dialect` says of which shape); everything else is read to the end, apart from
+what needs the catalog. A statement ends at a semicolon, so that a mistake in one never hides those of
+the next.
 """
 
 from __future__ import annotations

@@ -10,14 +10,18 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from plait.errors import Source, Span, UserError, closest
-from plait.language.dialect import SyntaxProblem
+from plait.language.dialect import QuerySyntaxError
 from plait.language.limits import clip
 
-KEYWORDS = (
-    "SELECT FROM WHERE GROUP ORDER HAVING LIMIT UNION JOIN LEFT RIGHT FULL OUTER INNER CROSS DISTINCT BETWEEN LIKE "
-    "WITH RANGE ROWS SLIDE PARTITION INTERVAL MINUTES SECONDS HOURS CREATE STREAM TABLE SITE CONTINUOUS QUERY "
-    "WATERMARK INTO CASE WHEN THEN ELSE FILTER"
-).split()
+# fmt: off
+KEYWORDS = frozenset({
+    "SELECT", "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "UNION", "JOIN", "LEFT",
+    "RIGHT", "FULL", "OUTER", "INNER", "CROSS", "DISTINCT", "BETWEEN", "LIKE", "WITH", "RANGE",
+    "ROWS", "SLIDE", "PARTITION", "INTERVAL", "MINUTES", "SECONDS", "HOURS", "CREATE", "STREAM",
+    "TABLE", "SITE", "CONTINUOUS", "QUERY", "WATERMARK", "INTO", "CASE", "WHEN", "THEN", "ELSE",
+    "FILTER",
+})
+# fmt: on
 _WORD = re.compile(r"[A-Za-z_]{3,}")
 
 _UNTERMINATED = {
@@ -28,12 +32,12 @@ _UNTERMINATED = {
 }
 
 
-def explain(problem: SyntaxProblem, tokens: Sequence[Token], source: Source) -> UserError:
+def explain(problem: QuerySyntaxError, tokens: Sequence[Token], source: Source) -> UserError:
     """The error for what the parser found wrong."""
     place = problem.token or tokens[-1]
     found = f"found `{clip(problem.token.text)}`" if problem.token else "but the statement ends"
     message = problem.message
-    if message.startswith("Required argument"):
+    if message.startswith(("Required argument", "Required keyword")):
         message = "expected an expression"
     elif message.startswith("Expected table name"):
         message = "expected the name of a stream, table or query"
