@@ -94,9 +94,6 @@ class Call:
 
 Expression: TypeAlias = Column | Literal | WindowEdge | Call
 
-TRUE = Literal(True, BOOLEAN)
-FALSE = Literal(False, BOOLEAN)
-
 
 def walk(expression: Expression) -> Iterator[Expression]:
     """The expression and everything below it, parents first."""
@@ -174,3 +171,7 @@ def _fits(value: Value, type_: Type) -> bool:
     if kind is Kind.DATE:
         return isinstance(value, date)
     return isinstance(value, int)  # TIMESTAMP, INTERVAL
+
+
+TRUE = Literal(True, BOOLEAN)
+FALSE = Literal(False, BOOLEAN)
