@@ -1,0 +1,1 @@
+"""Test support around the generated queries of `plait.benchmarks.planning`: random data, and near misses."""
