@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-from tests.workloads.data import random_rows
+from plait.benchmarks.planning.data import random_rows
 from tests.workloads.variations import vary
 
 from plait.benchmarks.planning.disguise import disguise

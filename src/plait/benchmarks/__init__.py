@@ -1,0 +1,15 @@
+"""The benchmarks by name. Adding one is one module (or folder, with a README) and one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from plait.benchmarks.planning.benchmark import PlanningBenchmark
+from plait.benchmarks.report import Benchmark, Claim, Observer, Report
+
+__all__ = ["BENCHMARKS", "Benchmark", "Claim", "Observer", "Report"]
+
+BENCHMARKS: Mapping[str, Benchmark] = MappingProxyType(
+    {benchmark.name: benchmark for benchmark in (PlanningBenchmark(),)}
+)

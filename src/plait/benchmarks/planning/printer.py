@@ -1,7 +1,7 @@
 """Prints a query as SQL: plainly, or in one of the many spellings that mean the same.
 
 Given a random generator, everything that cannot matter is chosen by it: aliases, the case of names and
-keywords, white space and comments, comma or JOIN … ON, the place of a condition in ON or WHERE, which pairs of
+keywords, white space and comments, comma or JOIN … ON, the place of a condition, which pairs of
 an equality class are compared, the window's spelling and its units, CTE or subquery, `<>` or `!=`, redundant
 parentheses. Without one, the text is the shortest straightforward one. How a query is *built* differently is
 `disguise`'s part.
