@@ -16,7 +16,16 @@ from functools import cached_property
 from typing import TypeAlias
 
 from plait.expressions.functions import result_type
-from plait.expressions.types import BOOLEAN, INTEGER_BITS, TIMESTAMP, Kind, Type, Value, integer_range
+from plait.expressions.types import (
+    BOOLEAN,
+    INTEGER_BITS,
+    TIMESTAMP,
+    TIMESTAMP_RANGE_US,
+    Kind,
+    Type,
+    Value,
+    integer_range,
+)
 
 
 @dataclass(frozen=True)
@@ -170,7 +179,10 @@ def _fits(value: Value, type_: Type) -> bool:
         return isinstance(value, str)
     if kind is Kind.DATE:
         return isinstance(value, date)
-    return isinstance(value, int)  # TIMESTAMP, INTERVAL
+    if kind is Kind.TIMESTAMP:
+        first, last = TIMESTAMP_RANGE_US
+        return isinstance(value, int) and first <= value <= last
+    return isinstance(value, int)  # INTERVAL
 
 
 TRUE = Literal(True, BOOLEAN)

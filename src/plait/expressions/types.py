@@ -18,6 +18,9 @@ MAX_DECIMAL_PRECISION = 38
 # What a literal holds. Timestamps and intervals are microseconds (of the Unix epoch, UTC).
 Value: TypeAlias = bool | int | float | Decimal | str | date | None
 
+# The moments there are: from the first microsecond of year 1 to the last of year 9999.
+TIMESTAMP_RANGE_US = (-62_135_596_800_000_000, 253_402_300_799_999_999)
+
 
 class Kind(Enum):
     BOOLEAN = "BOOLEAN"
