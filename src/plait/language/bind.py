@@ -1,0 +1,163 @@
+"""All queries of a workload, bound against the catalog and each other.
+
+A query that reads another one by its name gets that one's plan in place; queries that read each other in a
+circle are an error, and so is a query that reads a broken one, but only the broken one is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from sqlglot import exp
+
+from plait.catalog import Relation
+from plait.errors import InternalError, PlaitError, Source, UserError, closest
+from plait.language.attempts import Attempts, Reported
+from plait.language.bind_from import NamedRelation, Origin
+from plait.language.bind_select import QueryBinder
+from plait.language.catalog_builder import Declarations
+from plait.language.scope import BoundRelation
+from plait.language.spans import span_of
+from plait.language.syntax import check_syntax
+from plait.plan.nodes import Field, IllegalPlanError, Static, StreamScan, TableScan
+from plait.workload import Query
+
+DEEPEST_CHAIN = 32
+
+
+def bind_queries(declarations: Declarations) -> tuple[Mapping[str, Query], list[PlaitError]]:
+    """Every query that can be bound, in the order of declaration, and the errors of the others."""
+    return _QueriesBinder(declarations).bind_all()
+
+
+class _QueriesBinder:
+    """Implements `bind_from.Relations`: what the names of the catalog and of queries stand for."""
+
+    def __init__(self, declarations: Declarations) -> None:
+        self._declarations = declarations
+        self._errors: list[PlaitError] = []
+        self._relations: dict[str, NamedRelation] = {}
+        self._bound: dict[str, BoundRelation | None] = {}
+        self._open: list[str] = []  # queries being bound, each read by the one before it
+
+    def bind_all(self) -> tuple[Mapping[str, Query], list[PlaitError]]:
+        queries: dict[str, Query] = {}
+        for key, declaration in self._declarations.queries.items():
+            relation = self._query(key)
+            if relation is not None:
+                statement = declaration.statement
+                queries[key] = Query(
+                    statement.name.text,
+                    relation.plan,
+                    relation.columns,
+                    declaration.site,
+                    declaration.sink,
+                    statement.span,
+                )
+        return MappingProxyType(queries), self._errors
+
+    def read(self, node: exp.Table, source: Source) -> NamedRelation:
+        key = node.name.lower()
+        if key in self._declarations.queries:
+            self._check_chain(key, node, source)
+            relation = self._query(key)
+            if relation is None:
+                raise Reported
+            return NamedRelation(Origin.QUERY, relation)
+        if key not in self._relations:
+            self._relations[key] = self._scan(key, node, source)
+        return self._relations[key]
+
+    def _scan(self, key: str, node: exp.Table, source: Source) -> NamedRelation:
+        catalog = self._declarations.catalog
+        if key in catalog.streams:
+            stream = catalog.streams[key]
+            scan = StreamScan(stream.name, _fields(stream))
+            relation = BoundRelation(scan, _names(stream))
+            return NamedRelation(Origin.STREAM, relation, stream.event_time)
+        if key in catalog.tables:
+            table = catalog.tables[key]
+            return NamedRelation(
+                Origin.TABLE, BoundRelation(TableScan(table.name, _fields(table)), _names(table))
+            )
+        if key in self._declarations.unreadable:
+            raise Reported
+        raise self._unknown(key, node, source)
+
+    def _unknown(self, key: str, node: exp.Table, source: Source) -> PlaitError:
+        declarations = self._declarations
+        dropped = declarations.dropped.get(key)
+        known = [
+            *(stream.name for stream in declarations.catalog.streams.values()),
+            *(table.name for table in declarations.catalog.tables.values()),
+            *(query.statement.name.text for query in declarations.queries.values()),
+        ]
+        return UserError(
+            "unknown-relation",
+            f"there is no stream, table or query `{node.name}`",
+            detail="" if dropped is None else f"it was dropped at {dropped}",
+            hint=closest(node.name, known),
+            span=span_of(node.this, source),
+        )
+
+    def _check_chain(self, key: str, node: exp.Table, source: Source) -> None:
+        if key in self._open:
+            names = [
+                self._declarations.queries[name].statement.name.text
+                for name in (*self._open[self._open.index(key) :], key)
+            ]
+            raise UserError(
+                "cycle",
+                "these queries read each other in a circle" if len(names) > 2 else "this query reads itself",
+                detail=" reads ".join(f"`{name}`" for name in names),
+                hint="a query's result cannot depend on itself",
+                span=span_of(node.this, source),
+            )
+        if len(self._open) >= DEEPEST_CHAIN and key not in self._bound:
+            raise UserError(
+                "chain-too-long",
+                f"queries read each other more than {DEEPEST_CHAIN} levels deep",
+                span=span_of(node.this, source),
+            )
+
+    def _query(self, key: str) -> BoundRelation | None:
+        """The query's plan and columns; None if it has errors, which are then recorded."""
+        if key not in self._bound:
+            self._open.append(key)
+            self._bound[key] = Attempts(self._errors).run(self._bind, key)
+            self._open.pop()
+        return self._bound[key]
+
+    def _bind(self, key: str) -> BoundRelation:
+        statement = self._declarations.queries[key].statement
+        source = statement.source
+        refused = list(check_syntax(statement.select, source))
+        if refused:
+            self._errors += refused
+            raise Reported
+        try:
+            relation = QueryBinder(self, source, self._errors).bind(statement.select, {})
+        except IllegalPlanError as error:
+            raise InternalError(
+                "illegal-plan",
+                f"the query `{statement.name.text}` was bound to a plan without meaning: {error}",
+                hint="this is a bug in Plait: please report it with the query",
+                span=statement.name.span,
+            ) from error
+        if isinstance(relation.plan.timing, Static):
+            raise UserError(
+                "no-stream",
+                f"`{statement.name.text}` reads tables only and would never give a row",
+                hint="a continuous query reads at least one stream",
+                span=statement.name.span,
+            )
+        return relation
+
+
+def _fields(relation: Relation) -> tuple[Field, ...]:
+    return tuple(Field(column.name, column.type) for column in relation.columns)
+
+
+def _names(relation: Relation) -> tuple[str, ...]:
+    return tuple(column.name for column in relation.columns)

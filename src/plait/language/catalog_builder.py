@@ -1,0 +1,336 @@
+"""From statements to the catalog: what is declared once all files are read.
+
+Decides how names meet. Streams, tables and queries share one space of names, sites have their own; a link
+is the same in both directions. Statements may refer to what is declared later or in another file, except
+DROP, which takes away something declared before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeAlias, assert_never
+
+from plait.catalog import Catalog, ColumnDefinition, Link, OptionValue, Secret, Sink, Site, Stream, Table
+from plait.errors import PlaitError, Span, UserError, closest
+from plait.language.options import Option
+from plait.language.statements import (
+    ColumnDeclaration,
+    CreateLink,
+    CreateQuery,
+    CreateSite,
+    CreateStream,
+    CreateTable,
+    Drop,
+    Name,
+    Statement,
+    Unreadable,
+)
+
+# Options of a stream or table that are its connector's own.
+CONNECTOR_OPTIONS = ("path", "format", "header", "delimiter")
+
+_Relation: TypeAlias = CreateStream | CreateTable | CreateQuery | Unreadable
+
+
+@dataclass(frozen=True)
+class QueryDeclaration:
+    """A query that is still text, with the site and sink it names."""
+
+    statement: CreateQuery
+    site: str | None
+    sink: Sink | None
+
+
+@dataclass(frozen=True)
+class Declarations:
+    """`unreadable`: names whose declaration has an error that is reported already (lower case)."""
+
+    catalog: Catalog
+    queries: Mapping[str, QueryDeclaration]
+    unreadable: frozenset[str]
+    dropped: Mapping[str, Span]
+    errors: tuple[PlaitError, ...]
+
+
+def build_catalog(files: Iterable[tuple[Path, Iterable[Statement]]]) -> Declarations:
+    """Collect the statements of all files, each with the folder that its relative paths start from."""
+    builder = _Builder()
+    for folder, statements in files:
+        for statement in statements:
+            builder.add(statement, folder)
+    return builder.finish()
+
+
+@dataclass
+class _Builder:
+    relations: dict[str, tuple[_Relation, Path]] = field(default_factory=dict)
+    sites: dict[str, CreateSite | Unreadable] = field(default_factory=dict)
+    links: dict[frozenset[str], CreateLink] = field(default_factory=dict)
+    dropped: dict[str, Span] = field(default_factory=dict)
+    errors: list[PlaitError] = field(default_factory=list)
+
+    def add(self, statement: Statement, folder: Path) -> None:
+        match statement:
+            case CreateStream() | CreateTable() | CreateQuery():
+                self._add_relation(statement, folder)
+            case CreateSite():
+                self._add_site(statement)
+            case CreateLink():
+                self._add_link(statement)
+            case Drop():
+                self._drop(statement)
+            case Unreadable():
+                self._add_unreadable(statement, folder)
+            case _:
+                assert_never(statement)
+
+    def _add_relation(self, statement: CreateStream | CreateTable | CreateQuery, folder: Path) -> None:
+        first = self.relations.get(statement.name.key)
+        if first is None:
+            self.relations[statement.name.key] = (statement, folder)
+        else:
+            self.errors.append(_duplicate(statement.name, _kind(first[0]), first[0].name.span))
+
+    def _add_site(self, statement: CreateSite) -> None:
+        first = self.sites.get(statement.name.key)
+        if first is None:
+            self.sites[statement.name.key] = statement
+        else:
+            self.errors.append(_duplicate(statement.name, "site", first.name.span))
+
+    def _add_link(self, statement: CreateLink) -> None:
+        ends = frozenset({statement.source.key, statement.target.key})
+        if len(ends) == 1:
+            self.errors.append(
+                UserError("link", "a link joins two different sites", span=statement.target.span)
+            )
+        elif ends in self.links:
+            self.errors.append(
+                UserError(
+                    "duplicate",
+                    f"`{statement.source.text}` and `{statement.target.text}` are linked already",
+                    detail=f"first at {self.links[ends].span}; a link works in both directions",
+                    span=statement.span,
+                )
+            )
+        else:
+            self.links[ends] = statement
+
+    def _add_unreadable(self, statement: Unreadable, folder: Path) -> None:
+        if statement.kind == "site":
+            self.sites.setdefault(statement.name.key, statement)
+        elif statement.kind != "link":
+            self.relations.setdefault(statement.name.key, (statement, folder))
+
+    def _drop(self, drop: Drop) -> None:
+        key = drop.name.key
+        match drop.kind:
+            case "link":
+                assert drop.target is not None
+                found = self.links.pop(frozenset({key, drop.target.key}), None) is not None
+            case "site":
+                found = self.sites.pop(key, None) is not None
+            case kind:
+                declared = self.relations.get(key)
+                found = declared is not None
+                if declared is not None and _kind(declared[0]) != kind:
+                    self.errors.append(_wrong_kind(drop, _kind(declared[0])))
+                    return
+                if found:
+                    del self.relations[key]
+                    self.dropped[key] = drop.span
+        if not found and not drop.if_exists:
+            self.errors.append(
+                UserError(
+                    "unknown-name",
+                    f"there is no {drop.kind} `{drop.name.text}` to drop before this",
+                    hint=closest(drop.name.text, self._names(drop.kind)) or "DROP … IF EXISTS does not mind",
+                    span=drop.name.span,
+                )
+            )
+
+    def _names(self, kind: str) -> list[str]:
+        if kind == "site":
+            return [site.name.text for site in self.sites.values()]
+        return [relation.name.text for relation, _ in self.relations.values() if _kind(relation) == kind]
+
+    def finish(self) -> Declarations:
+        streams: dict[str, Stream] = {}
+        tables: dict[str, Table] = {}
+        queries: dict[str, QueryDeclaration] = {}
+        unreadable: set[str] = set()
+        for key, (relation, folder) in self.relations.items():
+            match relation:
+                case CreateStream():
+                    streams[key] = self._stream(relation, folder)
+                case CreateTable():
+                    tables[key] = self._table(relation, folder)
+                case CreateQuery():
+                    queries[key] = self._query(relation, folder)
+                case Unreadable():
+                    unreadable.add(key)
+                case _:
+                    assert_never(relation)
+        sites = {key: _site(site) for key, site in self.sites.items() if isinstance(site, CreateSite)}
+        catalog = Catalog(
+            MappingProxyType(streams), MappingProxyType(tables), MappingProxyType(sites), self._links()
+        )
+        return Declarations(
+            catalog, queries, frozenset(unreadable), MappingProxyType(self.dropped), tuple(self.errors)
+        )
+
+    def _stream(self, statement: CreateStream, folder: Path) -> Stream:
+        options = _by_key(statement.options)
+        return Stream(
+            name=statement.name.text,
+            columns=_columns(statement.columns, options),
+            connector=_text(options, "connector"),
+            options=_connector_options(options, folder),
+            site=self._home(options),
+            row_bytes=_number(options, "row_bytes"),
+            event_time=statement.watermark.column.text,
+            delay_us=statement.watermark.delay_us,
+            rate_rows_per_s=_fraction(options, "rate"),
+            start=_text(options, "start") or "earliest",
+            idle_timeout_us=_number(options, "idle_timeout"),
+            max_future_us=_number(options, "max_future"),
+        )
+
+    def _table(self, statement: CreateTable, folder: Path) -> Table:
+        options = _by_key(statement.options)
+        return Table(
+            name=statement.name.text,
+            columns=_columns(statement.columns, options),
+            connector=_text(options, "connector"),
+            options=_connector_options(options, folder),
+            site=self._home(options),
+            row_bytes=_number(options, "row_bytes"),
+            rows=_number(options, "rows"),
+        )
+
+    def _query(self, statement: CreateQuery, folder: Path) -> QueryDeclaration:
+        site = None if statement.site is None else self._known_site(statement.site.text, statement.site.span)
+        sink = None if statement.sink is None else Sink(_located(statement.sink.target, folder))
+        return QueryDeclaration(statement, site, sink)
+
+    def _links(self) -> tuple[Link, ...]:
+        links = []
+        for statement in self.links.values():
+            source = self._known_site(statement.source.text, statement.source.span)
+            target = self._known_site(statement.target.text, statement.target.span)
+            if source is not None and target is not None:
+                options = _by_key(statement.options)
+                links.append(
+                    Link(source, target, _fraction(options, "bandwidth"), _number(options, "latency"))
+                )
+        return tuple(links)
+
+    def _home(self, options: Mapping[str, Option]) -> str | None:
+        option = options.get("site")
+        return None if option is None else self._known_site(str(option.value), option.span)
+
+    def _known_site(self, name: str, span: Span) -> str | None:
+        """The site's name as declared; None, with an error, if there is no such site."""
+        site = self.sites.get(name.lower())
+        if site is not None:
+            return site.name.text
+        self.errors.append(
+            UserError(
+                "unknown-site",
+                f"there is no site `{name}`",
+                hint=closest(name, self._names("site")) or f"declare it: CREATE SITE {name};",
+                span=span,
+            )
+        )
+        return None
+
+
+def _kind(relation: _Relation) -> str:
+    match relation:
+        case CreateStream():
+            return "stream"
+        case CreateTable():
+            return "table"
+        case CreateQuery():
+            return "query"
+        case Unreadable(kind):
+            return kind
+
+
+def _duplicate(name: Name, kind: str, first: Span) -> PlaitError:
+    return UserError(
+        "duplicate",
+        f"there is already a {kind} `{name.text}`",
+        detail=f"first declared at {first}",
+        hint="take another name, or DROP the first one before",
+        span=name.span,
+    )
+
+
+def _wrong_kind(drop: Drop, kind: str) -> PlaitError:
+    statement = "CONTINUOUS QUERY" if kind == "query" else kind.upper()
+    return UserError(
+        "wrong-kind",
+        f"`{drop.name.text}` is a {kind}, not a {drop.kind}",
+        hint=f"DROP {statement} {drop.name.text}",
+        span=drop.name.span,
+    )
+
+
+def _site(statement: CreateSite) -> Site:
+    options = _by_key(statement.options)
+    both_ways = _fraction(options, "bandwidth")
+    return Site(
+        statement.name.text,
+        cores=_fraction(options, "cores"),
+        memory_bytes=_number(options, "memory"),
+        in_bytes_per_s=both_ways or _fraction(options, "in_bandwidth"),
+        out_bytes_per_s=both_ways or _fraction(options, "out_bandwidth"),
+        database=_text(options, "database") or None,
+    )
+
+
+def _columns(
+    declared: Iterable[ColumnDeclaration], options: Mapping[str, Option]
+) -> tuple[ColumnDefinition, ...]:
+    return tuple(
+        ColumnDefinition(
+            column.name.text, column.type, _number(options, f"distinct.{column.name.key}"), column.storage
+        )
+        for column in declared
+    )
+
+
+def _connector_options(options: Mapping[str, Option], folder: Path) -> Mapping[str, OptionValue]:
+    own = {key: options[key].value for key in CONNECTOR_OPTIONS if key in options}
+    match own.get("path"):
+        case str(path):
+            own["path"] = _located(path, folder)
+        case Secret() as secret:
+            own["path"] = Secret(secret.template, _located(secret.reveal(), folder))
+    return MappingProxyType(own)
+
+
+def _located(path: str, folder: Path) -> str:
+    return str((folder / path).absolute())
+
+
+def _by_key(options: Iterable[Option]) -> Mapping[str, Option]:
+    return {option.key: option for option in options}
+
+
+def _text(options: Mapping[str, Option], key: str) -> str:
+    return str(options[key].value) if key in options else ""
+
+
+def _number(options: Mapping[str, Option], key: str) -> int | None:
+    value = options[key].value if key in options else None
+    return value if isinstance(value, int) else None
+
+
+def _fraction(options: Mapping[str, Option], key: str) -> float | None:
+    value = options[key].value if key in options else None
+    return float(value) if isinstance(value, int | float) else None
