@@ -1,0 +1,63 @@
+"""What one row costs: CPU time for each kind of operator and engine.
+
+The federation paper has one number c_j for each operator, the time for one input row. We split it into a
+part for every row that comes in and one for every row that goes out: how much a join or an aggregate
+produces depends on the data, and with the split the numbers do not.
+
+The profile that Plait comes with is made of round numbers that keep the proportions right (a join costs
+more than a filter). It is **not calibrated**: cores computed with it compare plans, they do not promise
+anything about a machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from plait.space import OperatorKind
+
+SPARK = "spark"
+
+
+@dataclass(frozen=True)
+class UnitCost:
+    """Microseconds of one core."""
+
+    input_us_per_row: float
+    output_us_per_row: float
+
+
+@dataclass(frozen=True)
+class UnitCosts:
+    """A profile: engine, then operator kind. `table_refresh_s` is how often a stored table is read again."""
+
+    profile: str
+    costs: Mapping[str, Mapping[OperatorKind, UnitCost]]
+    table_refresh_s: float = 60.0
+
+    def of(self, engine: str, kind: OperatorKind) -> UnitCost:
+        return self.costs[engine][kind]
+
+
+UNCALIBRATED = UnitCosts(
+    "uncalibrated",
+    MappingProxyType(
+        {
+            SPARK: MappingProxyType(
+                {
+                    OperatorKind.SCAN: UnitCost(0.0, 2.0),
+                    OperatorKind.SELECT: UnitCost(0.2, 0.1),
+                    OperatorKind.PROJECT: UnitCost(0.2, 0.1),
+                    OperatorKind.WINDOW: UnitCost(0.2, 0.1),
+                    OperatorKind.WINDOW_JOIN: UnitCost(5.0, 1.0),
+                    OperatorKind.TABLE_JOIN: UnitCost(1.0, 0.5),
+                    OperatorKind.TICK_JOIN: UnitCost(1.0, 0.5),
+                    OperatorKind.AGGREGATE: UnitCost(2.0, 5.0),
+                    OperatorKind.TOP: UnitCost(1.0, 0.5),
+                    OperatorKind.UNION: UnitCost(0.1, 0.0),
+                }
+            )
+        }
+    ),
+)

@@ -1,0 +1,167 @@
+"""A deployment: which operators run on which site and engine, which streams flow where, and which queries
+are admitted. Immutable, and complete: every cost can be computed again from it
+(docs/plan_document.md).
+
+A stream has one operator that produces it. Two streams of equal signature have equal rows; a planner that
+does not share keeps them apart by their ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+from plait.cost.units import UnitCosts
+from plait.plan.nodes import Node, WindowSpecification
+from plait.space import OperatorKind
+
+
+class StreamKind(StrEnum):
+    SOURCE = "source"
+    TABLE = "table"
+    DERIVED = "derived"
+
+
+@dataclass(frozen=True)
+class DeployedQuery:
+    """A query and the stream that answers it, at the site that wants it; or why there is none."""
+
+    name: str
+    admitted: bool
+    reason: str
+    stream: str | None
+    site: str | None
+    columns: tuple[str, ...]
+    sink: str | None = None
+
+
+@dataclass(frozen=True)
+class DeployedStream:
+    """`sources` are the streams and tables it is made of; `basis` says how its rate is known."""
+
+    id: str
+    signature: str
+    kind: StreamKind
+    sources: tuple[str, ...]
+    rate_rows_per_s: float
+    row_bytes: float
+    basis: str
+
+    @property
+    def bytes_per_s(self) -> float:
+        return self.rate_rows_per_s * self.row_bytes
+
+
+@dataclass(frozen=True)
+class Operator:
+    """`windows` and `input_rows_per_s` stand beside `inputs`, one each.
+
+    Of a join, `covers` says which of the inputs of the joined plan each input has joined already.
+    """
+
+    id: str
+    kind: OperatorKind
+    inputs: tuple[str, ...]
+    windows: tuple[WindowSpecification | None, ...]
+    covers: tuple[tuple[int, ...], ...]
+    output: str
+    site: str
+    engine: str
+    input_rows_per_s: tuple[float, ...]
+    output_rows_per_s: float
+    cores: float
+    state_rows: float
+    state_bytes: float
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A stream on its way from one site to the next."""
+
+    stream: str
+    source: str
+    target: str
+    bytes_per_s: float
+
+
+@dataclass(frozen=True)
+class SiteUse:
+    """A site's limits (None: no limit) and what the deployment uses of them."""
+
+    name: str
+    cores: float | None
+    cores_used: float
+    memory_bytes: int | None
+    memory_bytes_used: float
+    in_bytes_per_s: float | None
+    in_bytes_per_s_used: float
+    out_bytes_per_s: float | None
+    out_bytes_per_s_used: float
+
+
+@dataclass(frozen=True)
+class LinkUse:
+    source: str
+    target: str
+    bandwidth_bytes_per_s: float | None
+    latency_us: int
+    bytes_per_s_used: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """`cores` is Eq. 6 of the federation paper, `bottleneck_cores` Eq. 5; `network_bytes_in_transit` is the
+    network usage of the hierarchical paper (rate × latency)."""
+
+    cores: float
+    bottleneck_cores: float
+    network_bytes_per_s: float
+    network_bytes_in_transit: float
+    state_rows: float
+    state_bytes: float
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """`plans` says for each signature what its streams mean."""
+
+    queries: tuple[DeployedQuery, ...]
+    streams: tuple[DeployedStream, ...]
+    operators: tuple[Operator, ...]
+    flows: tuple[Flow, ...]
+    sites: tuple[SiteUse, ...]
+    links: tuple[LinkUse, ...]
+    cost: Cost
+    unit_costs: UnitCosts
+    plans: Mapping[str, Node] = field(repr=False)
+
+    @cached_property
+    def stream_by_id(self) -> Mapping[str, DeployedStream]:
+        return {stream.id: stream for stream in self.streams}
+
+    @cached_property
+    def producer_of(self) -> Mapping[str, Operator]:
+        """The operator that produces a stream, by the stream's id."""
+        return {operator.output: operator for operator in self.operators}
+
+    @property
+    def admitted(self) -> tuple[DeployedQuery, ...]:
+        return tuple(query for query in self.queries if query.admitted)
+
+    @property
+    def refused(self) -> tuple[DeployedQuery, ...]:
+        return tuple(query for query in self.queries if not query.admitted)
+
+    def operators_of(self, query: DeployedQuery) -> tuple[Operator, ...]:
+        """All operators that a query needs."""
+        found: dict[str, Operator] = {}
+        stack = [] if query.stream is None else [query.stream]
+        while stack:
+            stream = stack.pop()
+            operator = self.producer_of[stream]
+            if operator.id not in found:
+                found[operator.id] = operator
+                stack.extend(operator.inputs)
+        return tuple(found.values())

@@ -1,0 +1,245 @@
+"""Runs planners, and trusts none of them.
+
+The driver alone brings queries into canonical form, checks that a planner can plan what the workload
+contains, measures time, verifies the deployment's invariants, and computes all costs again from the
+document. What a planner gets wrong ends in an `InternalError` that names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from time import monotonic, perf_counter
+from types import MappingProxyType
+from typing import Any
+
+from plait.cost.model import CostModel
+from plait.cost.recost import disagreements, overloads
+from plait.cost.units import UNCALIBRATED, UnitCosts
+from plait.deployment.deployment import Deployment
+from plait.deployment.document import VERSION, deployment_from_json, deployment_to_json, tables_to_json
+from plait.deployment.invariants import violations
+from plait.errors import InternalError, PlaitError, UnsupportedError, UserError, closest
+from plait.notices import Notice
+from plait.plan.nodes import (
+    Aggregate,
+    Flowing,
+    Join,
+    Node,
+    OuterJoin,
+    RowWindow,
+    TableScan,
+    Ticking,
+    Top,
+    Union,
+    Window,
+    Windowed,
+    walk_plan,
+)
+from plait.planners import DEFAULT_PLANNER, PLANNERS
+from plait.planners.base import (
+    NoObserver,
+    Observer,
+    Planner,
+    PlannerFeature,
+    PlanningContext,
+    PlanningResult,
+    PlanningStatus,
+    no_deadline,
+)
+from plait.rewrite import canonicalise
+from plait.statistics import Statistics, declared, notices_of
+from plait.workload import Workload
+
+VIOLATIONS_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class PlanReport:
+    """A verified deployment, who planned it, and how that went."""
+
+    planner: str
+    status: PlanningStatus
+    bound: float | None
+    seconds: float
+    deployment: Deployment
+    notices: tuple[Notice, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan document (docs/plan_document.md)."""
+        return {
+            "version": VERSION,
+            "planner": self.planner,
+            "status": self.status.value,
+            "bound": self.bound,
+            "seconds": self.seconds,
+            "notices": [notice.to_json() for notice in self.notices],
+            **deployment_to_json(self.deployment),
+        }
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> PlanReport:
+        deployment = deployment_from_json(document)
+        return cls(
+            document["planner"],
+            PlanningStatus(document["status"]),
+            document["bound"],
+            document["seconds"],
+            deployment,
+            tuple(Notice(**notice) for notice in document["notices"]),
+        )
+
+
+def plan(
+    workload: Workload,
+    planner: str = DEFAULT_PLANNER,
+    *,
+    statistics: Statistics | None = None,
+    unit_costs: UnitCosts = UNCALIBRATED,
+    current: Deployment | None = None,
+    deadline_s: float | None = None,
+    seed: int = 0,
+    observer: Observer | None = None,
+) -> PlanReport:
+    """Plan a workload as it was bound. `statistics` is what is known beyond the declarations."""
+    return compare(
+        workload,
+        [planner],
+        statistics=statistics,
+        unit_costs=unit_costs,
+        current=current,
+        deadline_s=deadline_s,
+        seed=seed,
+        observer=observer,
+    )[0]
+
+
+def compare(
+    workload: Workload,
+    planners: Sequence[str] = tuple(PLANNERS),
+    *,
+    statistics: Statistics | None = None,
+    unit_costs: UnitCosts = UNCALIBRATED,
+    current: Deployment | None = None,
+    deadline_s: float | None = None,
+    seed: int = 0,
+    observer: Observer | None = None,
+) -> list[PlanReport]:
+    """Plan one workload with several planners, under the same statistics and costs."""
+    chosen = [find_planner(name) for name in planners]
+    canonical = canonical_workload(workload)
+    known = declared(workload.catalog)
+    if statistics is not None:
+        known = known.with_(statistics)
+    context = PlanningContext(
+        workload.catalog,
+        known,
+        CostModel(workload.catalog, known, unit_costs),
+        current,
+        seed=seed,
+        observer=observer or NoObserver(),
+    )
+    return [run(planner, canonical, context, deadline_s) for planner in chosen]
+
+
+def find_planner(name: str) -> Planner:
+    if name not in PLANNERS:
+        raise UserError("unknown-planner", f"there is no planner `{name}`", hint=closest(name, PLANNERS))
+    return PLANNERS[name]
+
+
+def canonical_workload(workload: Workload) -> Workload:
+    """The same queries with canonical plans, in which equal sub-plans are one object."""
+    queries = {key: replace(query, plan=canonicalise(query.plan)) for key, query in workload.queries.items()}
+    return replace(workload, queries=MappingProxyType(queries))
+
+
+def run(
+    planner: Planner, workload: Workload, context: PlanningContext, deadline_s: float | None = None
+) -> PlanReport:
+    """One planner on a canonical workload, measured and verified."""
+    _check_features(planner, workload, context)
+    started = perf_counter()
+    end = monotonic() + deadline_s if deadline_s is not None else None
+    remaining_s = no_deadline if end is None else (lambda: end - monotonic())
+    try:
+        result = planner.plan(workload, replace(context, remaining_s=remaining_s))
+    except PlaitError as error:
+        error.detail = "\n".join(filter(None, (error.detail, f"planner: {planner.name}")))
+        raise
+    seconds = perf_counter() - started
+    _verify(planner, workload, result)
+    assumptions = (
+        assumption
+        for plan_ in result.deployment.plans.values()
+        for assumption in context.cost.size(plan_).assumptions
+    )
+    return PlanReport(
+        planner.name,
+        result.status,
+        result.bound,
+        seconds,
+        result.deployment,
+        (*result.notices, *notices_of(assumptions)),
+    )
+
+
+def _check_features(planner: Planner, workload: Workload, context: PlanningContext) -> None:
+    needed: dict[PlannerFeature, str] = {}
+    for query in workload.queries.values():
+        for feature in _features_of(query.plan):
+            needed.setdefault(feature, f"query `{query.name}`")
+    if len(workload.catalog.sites) > 1:
+        needed[PlannerFeature.SEVERAL_SITES] = "the catalog"
+    if context.current is not None:
+        needed[PlannerFeature.REPLANNING] = "the current deployment"
+    for feature, where in needed.items():
+        if feature not in planner.features:
+            able = [name for name, other in PLANNERS.items() if needed.keys() <= other.features]
+            raise UnsupportedError(
+                "planner-feature",
+                f"the planner `{planner.name}` cannot plan {feature} ({where})",
+                hint=f"use {' or '.join(f'`{name}`' for name in able)}" if able else "",
+            )
+
+
+def _features_of(plan_: Node) -> Iterator[PlannerFeature]:
+    for node in walk_plan(plan_):
+        match node:
+            case TableScan():
+                yield PlannerFeature.TABLES
+            case OuterJoin():
+                yield PlannerFeature.OUTER_JOINS
+            case Join() if isinstance(node.timing, Windowed):
+                yield PlannerFeature.WINDOW_JOINS
+            case Join() if isinstance(node.timing, Ticking):
+                yield PlannerFeature.TICK_JOINS
+            case Aggregate():
+                yield PlannerFeature.AGGREGATES
+            case Top():
+                yield PlannerFeature.TOP
+            case Union():
+                yield PlannerFeature.UNIONS
+            case Window(input_, window):
+                if isinstance(window, RowWindow):
+                    yield PlannerFeature.ROW_WINDOWS
+                if not isinstance(input_.timing, Flowing):
+                    yield PlannerFeature.NESTED_WINDOWS
+            case _:
+                pass
+
+
+def _verify(planner: Planner, workload: Workload, result: PlanningResult) -> None:
+    wrong = list(islice(violations(result.deployment, workload), VIOLATIONS_SHOWN))
+    if not wrong:
+        document = tables_to_json(result.deployment)
+        wrong = list(islice(disagreements(document), VIOLATIONS_SHOWN))
+        wrong += islice(overloads(document), VIOLATIONS_SHOWN)
+    if wrong:
+        raise InternalError(
+            "planner",
+            f"the planner `{planner.name}` made a deployment that does not hold",
+            detail="\n".join(wrong),
+            hint="this is a bug in Plait: please report it with the queries",
+        )

@@ -1,0 +1,151 @@
+"""Admission in the order of declaration: each query is planned on top of those before it.
+
+A query is admitted if one of its alternatives fits into what sites and links have left, and is refused as
+a whole otherwise, with the resource that lacks and by how much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from plait.cost.network import Network
+from plait.deployment.assembly import Assembly, Draft, UnreachableError
+from plait.deployment.deployment import DeployedQuery
+from plait.plan.nodes import Join, walk_plan
+from plait.plan.signature import signature
+from plait.planners.assembling import JoinOrders, Placement, QueryAssembler
+from plait.planners.base import PlanningContext, PlanningResult, PlanningStatus
+from plait.planners.join_order import Order, longest_existing, smallest_first
+from plait.space import subjoin
+from plait.workload import Query, Workload
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A complete way to answer one query."""
+
+    draft: Draft
+    stream: str
+
+    @property
+    def added_cost(self) -> tuple[float, float]:
+        return self.draft.cores, self.draft.network_bytes_per_s
+
+
+def plan_one_by_one(workload: Workload, context: PlanningContext, *, share: bool) -> PlanningResult:
+    planning = _Planning(context, share)
+    queries: list[DeployedQuery] = []
+    in_time = True
+    for done, query in enumerate(workload.queries.values()):
+        in_time = in_time and context.remaining_s() > 0
+        queries.append(
+            planning.add(query) if in_time else _refused(query, "the deadline passed before its turn")
+        )
+        context.observer.planned(done + 1, len(workload.queries))
+    status = PlanningStatus.FEASIBLE
+    if not in_time:
+        status = PlanningStatus.DEADLINE
+    elif queries and not any(query.admitted for query in queries):
+        status = PlanningStatus.INFEASIBLE
+    return PlanningResult(planning.assembly.deployment(queries), status)
+
+
+class _Planning:
+    def __init__(self, context: PlanningContext, share: bool) -> None:
+        self.assembly = Assembly(Network(context.catalog), context.cost)
+        self._context = context
+        self._share = share
+        self._orders: dict[Join, Order] = {}
+
+    def add(self, query: Query) -> DeployedQuery:
+        """Admit the query if it fits."""
+        reason = ""
+        for alternative in self._alternatives(query):
+            if isinstance(alternative, UnreachableError):
+                reason = reason or str(alternative)
+                continue
+            overload = alternative.draft.overload()
+            if overload is None:
+                return self._admitted(query, alternative)
+            reason = reason or str(overload)
+        return _refused(query, reason)
+
+    def _admitted(self, query: Query, chosen: Alternative) -> DeployedQuery:
+        chosen.draft.commit()
+        site = chosen.draft.origin(chosen.stream) if query.site is None else self._site(query)
+        return DeployedQuery(query.name, True, "", chosen.stream, site, query.columns, _sink(query))
+
+    def _site(self, query: Query) -> str | None:
+        return None if query.site is None else self.assembly.network.name_of(query.site)
+
+    def _alternatives(self, query: Query) -> Iterator[Alternative | UnreachableError]:
+        """The best first, as far as that is known without asking what fits."""
+        own_order = self._try(query, Placement.NEAR_INPUTS, self._own_order)
+        if self._share and isinstance(own_order, Alternative) and _has_choice_of_order(query):
+            reusing = self._try_reusing_order(query)
+            if reusing is not None and _is_better(reusing, own_order):
+                yield reusing
+        yield own_order
+        if len(self.assembly.network.sites) > 1:
+            yield self._try(query, Placement.AT_QUERY, self._own_order)
+
+    def _try_reusing_order(self, query: Query) -> Alternative | None:
+        """The query with joins ordered around sub-joins that exist; None if that changes nothing."""
+        differs = False
+
+        def reusing_order(join: Join, draft: Draft) -> Order:
+            nonlocal differs
+            own = self._own_order(join, draft)
+            existing = longest_existing(join, lambda members: _exists(join, members, draft))
+            if not existing or set(own[: len(existing)]) == set(existing):
+                return own
+            differs = True
+            return smallest_first(join, self._context.cost, existing)
+
+        alternative = self._try(query, Placement.NEAR_INPUTS, reusing_order)
+        return alternative if differs and isinstance(alternative, Alternative) else None
+
+    def _try(self, query: Query, placement: Placement, orders: JoinOrders) -> Alternative | UnreachableError:
+        assembler = QueryAssembler(
+            self._context.catalog,
+            self.assembly,
+            scope="" if self._share else query.name,
+            wanted_at=self._site(query),
+            placement=placement,
+            join_orders=orders,
+        )
+        try:
+            return Alternative(assembler.draft, assembler.assemble(query.plan))
+        except UnreachableError as unreachable:
+            return unreachable
+
+    def _own_order(self, join: Join, _: Draft) -> Order:
+        order = self._orders.get(join)
+        if order is None:
+            order = self._orders[join] = smallest_first(join, self._context.cost)
+        return order
+
+
+def _has_choice_of_order(query: Query) -> bool:
+    return any(isinstance(node, Join) and len(node.inputs) > 2 for node in walk_plan(query.plan))
+
+
+def _exists(join: Join, members: Order, draft: Draft) -> bool:
+    inputs = frozenset(signature(join.inputs[member]) for member in members)
+    return draft.is_joined(inputs) and bool(draft.made(signature(subjoin(join, members))))
+
+
+def _is_better(alternative: Alternative, other: Alternative) -> bool:
+    """Cheaper in cores and no dearer in bandwidth: never a trade of one for the other."""
+    cores, network = alternative.added_cost
+    other_cores, other_network = other.added_cost
+    return cores < other_cores and network <= other_network
+
+
+def _refused(query: Query, reason: str) -> DeployedQuery:
+    return DeployedQuery(query.name, False, reason, None, query.site, query.columns, _sink(query))
+
+
+def _sink(query: Query) -> str | None:
+    return None if query.sink is None else str(query.sink.target)

@@ -1,0 +1,239 @@
+"""Which operators can produce a derived stream: the space that planners choose from.
+
+A canonical plan says *what* is computed. A `Step` is one operator that computes the rows of `output` from
+the rows of its inputs. Every logical node is one operator, with these exceptions:
+
+- A window is no operator: it is folded into the operator that reads through it. (Only a window with ticks
+  that nothing reads through becomes one, since it repeats rows.)
+- A join of n inputs is a chain of binary joins, in any order. What such a join has computed after some
+  inputs is a derived stream of its own, `subjoin(join, members)`: the canonical join of these inputs with
+  every predicate that is about them alone, so that two queries which join the same inputs meet in it
+  whatever else they join.
+- A scan reads the whole stream; leaving out columns is a projection.
+
+Partial and final aggregates are one operator `aggregate` until windows are woven into trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from plait.expressions.nodes import (
+    Call,
+    Column,
+    Expression,
+    columns_of,
+    conjunction,
+    conjuncts,
+    substitute_columns,
+)
+from plait.plan.nodes import (
+    Aggregate,
+    Filter,
+    Join,
+    Node,
+    OuterJoin,
+    Project,
+    RangeWindow,
+    RowTicking,
+    Static,
+    StreamScan,
+    TableScan,
+    Ticking,
+    Top,
+    Union,
+    Window,
+    WindowSpecification,
+)
+from plait.rewrite import canonicalise
+
+# Sub-joins recur from query to query; their canonical form is worth keeping.
+SUBJOINS_KEPT = 100_000
+
+
+class OperatorKind(StrEnum):
+    SCAN = "scan"
+    SELECT = "select"
+    PROJECT = "project"
+    WINDOW = "window"
+    WINDOW_JOIN = "window join"
+    TABLE_JOIN = "table join"
+    TICK_JOIN = "tick join"
+    AGGREGATE = "aggregate"
+    TOP = "top"
+    UNION = "union"
+
+
+@dataclass(frozen=True)
+class Input:
+    """A stream that an operator reads, through a window if there is one."""
+
+    stream: Node
+    window: WindowSpecification | None = None
+
+    @property
+    def as_read(self) -> Node:
+        return self.stream if self.window is None else Window(self.stream, self.window)
+
+
+@dataclass(frozen=True)
+class Step:
+    """An operator that computes `output`.
+
+    Of a join, `covers` says for each input which of the output's inputs it has joined already.
+    """
+
+    kind: OperatorKind
+    output: Node
+    inputs: tuple[Input, ...]
+    covers: tuple[tuple[int, ...], ...] = ()
+
+
+def stream_of(plan: Node) -> Node:
+    """The stream that carries a plan's rows: a range window says how long they are kept, not which."""
+    while isinstance(plan, Window) and isinstance(plan.window, RangeWindow):
+        plan = plan.input
+    return plan
+
+
+def input_of(node: Node) -> Input:
+    """How an operator reads `node`: windows fold into the reader."""
+    if isinstance(node, Window):
+        return Input(stream_of(node.input), node.window)
+    return Input(node)
+
+
+def kind_of(node: Node) -> OperatorKind:
+    """The operator that computes the node itself."""
+    match node:
+        case StreamScan() | TableScan() | Project():
+            return OperatorKind.PROJECT
+        case Window():
+            return OperatorKind.WINDOW
+        case Filter():
+            return OperatorKind.SELECT
+        case Join() | OuterJoin():
+            return _kind_of_join(node)
+        case Aggregate():
+            return OperatorKind.AGGREGATE
+        case Top():
+            return OperatorKind.TOP
+        case Union():
+            return OperatorKind.UNION
+
+
+def _kind_of_join(node: Join | OuterJoin) -> OperatorKind:
+    if isinstance(node.timing, Ticking | RowTicking):
+        return OperatorKind.TICK_JOIN
+    moving = sum(not isinstance(each.timing, Static) for each in node.inputs)
+    return OperatorKind.TABLE_JOIN if moving == 1 else OperatorKind.WINDOW_JOIN
+
+
+def step_of(node: Node) -> Step:
+    """The one operator that computes a node which is neither a scan nor an inner join of several inputs."""
+    if isinstance(node, StreamScan | TableScan):
+        raise ValueError("a scan is computed from a source, not from a derived stream")
+    if isinstance(node, Join):
+        if len(node.inputs) > 2:
+            raise ValueError("a join of several inputs is computed by join_step")
+        return join_step(node, (0,), (1,))
+    return Step(kind_of(node), node, tuple(input_of(each) for each in node.inputs))
+
+
+def join_step(join: Join, left: Iterable[int], right: Iterable[int]) -> Step:
+    """The binary join that computes `subjoin(join, left + right)` from the sub-joins of both sides."""
+    sides = (tuple(sorted(left)), tuple(sorted(right)))
+    output, members = _subjoin(join, tuple(sorted(sides[0] + sides[1])))
+    return Step(
+        kind_of(output),
+        output,
+        tuple(input_of(subjoin(join, side)) for side in sides),
+        tuple(tuple(sorted(members.index(member) for member in side)) for side in sides),
+    )
+
+
+def subjoin(join: Join, members: tuple[int, ...]) -> Node:
+    """What a join has computed after some of its inputs: one is itself, all are the join itself."""
+    return join.inputs[members[0]] if len(members) == 1 else _subjoin(join, members)[0]
+
+
+@lru_cache(maxsize=SUBJOINS_KEPT)
+def _subjoin(join: Join, members: tuple[int, ...]) -> tuple[Join, tuple[int, ...]]:
+    """The canonical join of two members or more, and the members in the order of its inputs."""
+    if len(members) == len(join.inputs):
+        return join, members
+    plain = restricted(join, members)
+    order: tuple[int, ...] = members
+    canonical = canonicalise(plain)
+    # Canonical joins have their inputs in an order of their own; a projection above restores the given one.
+    if isinstance(canonical, Project) and isinstance(canonical.input, Join):
+        order = _reordered(plain, canonical.expressions, members)
+        canonical = canonical.input
+    if isinstance(canonical, Join) and canonical.inputs == tuple(join.inputs[member] for member in order):
+        return canonical, order
+    return plain, members
+
+
+def _reordered(plain: Join, expressions: tuple[Expression, ...], members: tuple[int, ...]) -> tuple[int, ...]:
+    """The members in the order that `expressions` bring back into the plain one."""
+    first_column: dict[int, int] = {}
+    columns = iter(expressions)
+    for member, each in zip(members, plain.inputs, strict=True):
+        own = [next(columns) for _ in each.types]
+        first_column[member] = min((c.index for c in own if isinstance(c, Column)), default=len(expressions))
+    return tuple(sorted(members, key=first_column.__getitem__))
+
+
+def restricted(join: Join, members: tuple[int, ...]) -> Join:
+    """The join of some inputs, with all that the predicate says about them alone.
+
+    `a = b AND a = c` says `b = c` about the inputs of b and c.
+    """
+    offsets = [0]
+    for each in join.inputs:
+        offsets.append(offsets[-1] + len(each.types))
+    kept = [index for member in members for index in range(offsets[member], offsets[member + 1])]
+    position = {index: place for place, index in enumerate(kept)}
+
+    def is_kept(expression: Expression) -> bool:
+        return columns_of(expression) <= position.keys()
+
+    others, classes = _equations(join.predicate)
+    terms = [term for term in others if is_kept(term)]
+    for equal in classes:
+        inside = [member for member in equal if is_kept(member)]
+        terms += [Call("eq", (inside[0], other)) for other in inside[1:]]
+    moved = tuple(substitute_columns(term, position.__getitem__) for term in terms)
+    return Join(tuple(join.inputs[member] for member in members), conjunction(moved))
+
+
+def connected(join: Join, members: tuple[int, ...]) -> bool:
+    """Whether the predicate ties these inputs together, so that joining them is no cross product."""
+    if len(members) == 1:
+        return True
+    reached, terms = {0}, conjuncts(restricted(join, members).predicate)
+    owner = [place for place, member in enumerate(members) for _ in join.inputs[member].types]
+    touched = [{owner[index] for index in columns_of(term)} for term in terms]
+    while any(group & reached and not group <= reached for group in touched):
+        reached |= set().union(*(group for group in touched if group & reached))
+    return len(reached) == len(members)
+
+
+@lru_cache(maxsize=SUBJOINS_KEPT)
+def _equations(predicate: Expression) -> tuple[tuple[Expression, ...], tuple[tuple[Expression, ...], ...]]:
+    """The terms of a conjunction that do not equate columns, and the classes of what the others equate."""
+    others: list[Expression] = []
+    class_of: dict[Expression, list[Expression]] = {}
+    for term in conjuncts(predicate):
+        if not (isinstance(term, Call) and term.function == "eq" and all(map(columns_of, term.arguments))):
+            others.append(term)
+            continue
+        left, right = (class_of.setdefault(side, [side]) for side in term.arguments)
+        if left is not right:
+            left.extend(right)
+            class_of.update((member, left) for member in right)
+    classes = {id(equal): tuple(equal) for equal in class_of.values()}
+    return tuple(others), tuple(classes.values())
