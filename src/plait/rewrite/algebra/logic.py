@@ -1,0 +1,143 @@
+"""Three-valued logic in normal form: flat, sorted, without duplicates, with negation at the leaves.
+
+The laws used hold in Kleene's logic, which is SQL's: AND and OR commute, associate, are idempotent,
+distribute over each other and absorb (`a OR (a AND b)` is `a`); De Morgan's laws; double negation. The law
+of the excluded middle does not hold (`p OR NOT p` is NULL where p is) and is not used.
+
+`is_filter` says that the expression is the condition of a filter, a join, a FILTER clause or a CASE branch,
+where NULL and FALSE are the same. It reaches through AND and OR but not through NOT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from plait.expressions.nodes import FALSE, TRUE, Call, Expression, Literal
+from plait.expressions.types import BOOLEAN
+from plait.rewrite.algebra.comparisons import NEGATED, comparison, membership
+from plait.rewrite.algebra.constants import NULL_BOOLEAN
+from plait.rewrite.algebra.constraints import tighten
+from plait.rewrite.algebra.order import in_order
+
+
+def compare(function: str, left: Expression, right: Expression) -> Expression:
+    """A comparison; that of a boolean with TRUE or FALSE is the boolean or its negation."""
+    if left.type == BOOLEAN and function in ("eq", "ne"):
+        for literal, other in ((left, right), (right, left)):
+            if literal in (TRUE, FALSE):
+                return other if (literal == TRUE) == (function == "eq") else negation(other)
+    return comparison(function, left, right)
+
+
+def is_member(value: Expression, items: tuple[Expression, ...]) -> Expression:
+    if len(set(items)) == 1:
+        return compare("eq", value, items[0])
+    return membership(value, items)
+
+
+def negation(expression: Expression) -> Expression:
+    """NOT, pushed to the leaves: comparison is a total order, so that the opposite of `<` is `>=`."""
+    match expression:
+        case Literal(value):
+            return NULL_BOOLEAN if value is None else FALSE if value else TRUE
+        case Call("not", (inner,)):
+            return inner
+        case Call("and", terms):
+            return disjunction([negation(term) for term in terms])
+        case Call("or", terms):
+            return conjunction([negation(term) for term in terms])
+        case Call("eq" | "ne" | "lt" | "le" | "gt" | "ge" as function, (left, right)):
+            return compare(NEGATED[function], left, right)
+        case _:
+            return Call("not", (expression,))
+
+
+def conjunction(terms: Iterable[Expression], is_filter: bool = False) -> Expression:
+    """AND of terms in normal form.
+
+    >>> from plait.expressions.nodes import Column
+    >>> from plait.plan.format import format_expression
+    >>> a, b = Column(0, BOOLEAN), Column(1, BOOLEAN)
+    >>> format_expression(conjunction([b, TRUE, a, b]))
+    '(#0 and #1)'
+    """
+    flat = [term for term in _flat("and", terms) if term != TRUE]
+    if is_filter and NULL_BOOLEAN in flat:
+        return FALSE
+    flat = tighten(dict.fromkeys(flat), is_filter)
+    if FALSE in flat:
+        return FALSE
+    return _built("and", _absorbed(flat, "or"), TRUE)
+
+
+def disjunction(terms: Iterable[Expression], is_filter: bool = False) -> Expression:
+    """OR of terms in normal form: equalities of one expression with literals are one IN; what all share
+    comes out.
+
+    >>> from plait.expressions.nodes import Column
+    >>> from plait.plan.format import format_expression
+    >>> a, b, c = (Column(i, BOOLEAN) for i in range(3))
+    >>> format_expression(disjunction([Call("and", (a, b)), Call("and", (a, c))]))
+    '(#0 and (#1 or #2))'
+    """
+    flat = [term for term in _flat("or", terms) if term != FALSE]
+    if TRUE in flat:
+        return TRUE
+    if is_filter:
+        flat = [term for term in flat if term != NULL_BOOLEAN]
+    flat = _absorbed(_with_memberships(dict.fromkeys(flat)), "and")
+    shared = _shared_terms(flat)
+    if shared and len(flat) > 1:
+        rests = [
+            conjunction([t for t in _flat("and", [term]) if t not in shared], is_filter) for term in flat
+        ]
+        return conjunction([*shared, disjunction(rests, is_filter)], is_filter)
+    return _built("or", flat, FALSE)
+
+
+def _flat(function: str, terms: Iterable[Expression]) -> list[Expression]:
+    return [
+        inner
+        for term in terms
+        for inner in (
+            _flat(function, term.arguments)
+            if isinstance(term, Call) and term.function == function
+            else [term]
+        )
+    ]
+
+
+def _built(function: str, terms: Sequence[Expression], empty: Literal) -> Expression:
+    ordered = in_order(terms)
+    if not ordered:
+        return empty
+    return ordered[0] if len(ordered) == 1 else Call(function, ordered)
+
+
+def _absorbed(terms: list[Expression], inner: str) -> list[Expression]:
+    """Without the terms that another one makes superfluous: `a OR (a AND b)` is `a`, and the dual."""
+    if not any(isinstance(term, Call) and term.function == inner for term in terms):
+        return terms
+    parts = [frozenset(_flat(inner, [term])) for term in terms]
+    return [term for term, mine in zip(terms, parts, strict=True) if not any(other < mine for other in parts)]
+
+
+def _shared_terms(disjuncts: list[Expression]) -> list[Expression]:
+    if not all(isinstance(term, Call) and term.function == "and" for term in disjuncts):
+        return []  # one without an AND shares nothing: absorption would have left it alone
+    first, *rest = (_flat("and", [term]) for term in disjuncts)
+    return [term for term in first if all(term in other for other in rest)]
+
+
+def _with_memberships(terms: Iterable[Expression]) -> list[Expression]:
+    items: dict[Expression, list[Expression]] = {}
+    others: list[Expression] = []
+    for term in terms:
+        match term:
+            case Call("eq", (subject, Literal() as item)):
+                items.setdefault(subject, []).append(item)
+            case Call("in", (subject, *literals)) if all(isinstance(item, Literal) for item in literals):
+                items.setdefault(subject, []).extend(literals)
+            case _:
+                others.append(term)
+    return others + [is_member(subject, tuple(literals)) for subject, literals in items.items()]

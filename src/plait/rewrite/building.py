@@ -1,0 +1,157 @@
+"""Nodes built in normal form, and plans rebuilt from the bottom up.
+
+Rules build their nodes here, so that each leaves the plan as the others expect it: no filter that is TRUE,
+no project that does nothing, no filter on a filter, no project on a project, expressions simplified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import assert_never
+
+from plait.expressions.nodes import (
+    TRUE,
+    Call,
+    Column,
+    Expression,
+    WindowEdge,
+    conjunction,
+    conjuncts,
+    substitute,
+    walk,
+)
+from plait.plan.nodes import (
+    Aggregate,
+    AggregateCall,
+    Filter,
+    Join,
+    Node,
+    OuterJoin,
+    Project,
+    StreamScan,
+    TableScan,
+    Top,
+    Union,
+    Window,
+)
+from plait.rewrite.algebra.simplify import simplify, simplify_predicate
+
+# Substituting doubles an expression at every level of `SELECT x + x AS x FROM (SELECT x + x AS x FROM …)`.
+# Beyond this many parts, projects stay where they are: the plan is as right, and merely shared less.
+MAX_EXPRESSION_SIZE = 2_000
+
+
+def bottom_up(plan: Node, change: Callable[[Node], Node]) -> Node:
+    """Rebuild the plan, applying `change` to every node once its inputs are done; shared nodes once."""
+    done: dict[int, Node] = {}
+
+    def visit(node: Node) -> Node:
+        result = done.get(id(node))
+        if result is None:
+            result = change(with_inputs(node, [visit(child) for child in node.inputs]))
+            done[id(node)] = result
+        return result
+
+    return visit(plan)
+
+
+def with_inputs(node: Node, inputs: Sequence[Node]) -> Node:
+    """The node over other inputs, which must have the same columns; the node itself if they are the same."""
+    if all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
+        return node
+    match node:
+        case StreamScan() | TableScan():
+            return node
+        case Window(_, window):
+            return Window(inputs[0], window)
+        case Filter(_, predicate):
+            return Filter(inputs[0], predicate)
+        case Project(_, expressions):
+            return Project(inputs[0], expressions)
+        case Join(_, predicate):
+            return Join(tuple(inputs), predicate)
+        case OuterJoin(outer, _, _, predicate):
+            return OuterJoin(outer, inputs[0], inputs[1], predicate)
+        case Aggregate(_, keys, aggregates):
+            return Aggregate(inputs[0], keys, aggregates)
+        case Top(_, order, count):
+            return Top(inputs[0], order, count)
+        case Union():
+            return Union(tuple(inputs))
+        case _:
+            assert_never(node)
+
+
+def filtered(node: Node, terms: Iterable[Expression]) -> Node:
+    """The rows of `node` for which all terms are TRUE."""
+    terms = list(terms)
+    if not terms:
+        return node
+    if isinstance(node, Filter):
+        terms += conjuncts(node.predicate)
+        node = node.input
+    predicate = simplify_predicate(conjunction(terms))
+    return node if predicate == TRUE else Filter(node, predicate)
+
+
+def projected(node: Node, expressions: Sequence[Expression]) -> Node:
+    """The expressions over `node`; `node` itself if they are its columns."""
+    if isinstance(node, Project) and fits(expressions, node.expressions):
+        expressions = [replaced(expression, node.expressions) for expression in expressions]
+        node = node.input
+    if is_identity(expressions, len(node.types)):
+        return node
+    return Project(node, tuple(expressions))
+
+
+def columns(node: Node) -> list[Expression]:
+    """The columns of a node, as expressions over it."""
+    return [Column(index, type_) for index, type_ in enumerate(node.types)]
+
+
+def is_identity(expressions: Sequence[Expression], width: int) -> bool:
+    return len(expressions) == width and all(
+        isinstance(expression, Column) and expression.index == index
+        for index, expression in enumerate(expressions)
+    )
+
+
+def replaced(expression: Expression, replacements: Sequence[Expression]) -> Expression:
+    """The expression with replacements for columns, in normal form."""
+    return simplify(substitute(expression, replacements.__getitem__))
+
+
+def replaced_predicate(predicate: Expression, replacements: Sequence[Expression]) -> Expression:
+    return simplify_predicate(substitute(predicate, replacements.__getitem__))
+
+
+def replaced_call(call: AggregateCall, replacements: Sequence[Expression]) -> AggregateCall:
+    condition = None if call.filter is None else replaced_predicate(call.filter, replacements)
+    arguments = tuple(replaced(argument, replacements) for argument in call.arguments)
+    return AggregateCall(call.function, arguments, condition)
+
+
+def fits(expressions: Iterable[Expression], replacements: Sequence[Expression]) -> bool:
+    """Whether the expressions stay within bounds when their columns are replaced."""
+    sizes = [_size(replacement) for replacement in replacements]
+    if all(size == 1 for size in sizes):
+        return True
+    return all(
+        sum(sizes[part.index] if isinstance(part, Column) else 1 for part in walk(expression))
+        <= MAX_EXPRESSION_SIZE
+        for expression in expressions
+    )
+
+
+def _size(expression: Expression) -> int:
+    if not isinstance(expression, Call):
+        return 1
+    known: int | None = vars(expression).get("_size")
+    if known is None:
+        known = 1 + sum(map(_size, expression.arguments))
+        vars(expression)["_size"] = known
+    return known
+
+
+def has_window_edge(expression: Expression) -> bool:
+    return any(isinstance(part, WindowEdge) for part in walk(expression))
