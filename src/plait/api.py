@@ -1,17 +1,38 @@
 """Plait in Python: open SQL files, check, plan and evaluate them.
 
-The command line is a thin layer over this module, so both always say the same. In a notebook a plan shows
-itself as a picture and rows as a table.
+The command line is a thin layer over this module, so that both always say the same. In a notebook a plan
+shows itself as a picture and rows as a table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from functools import cached_property
+from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from plait import language
+from plait.deployment.explain import Compared, comparison
 from plait.errors import UserError, closest
+from plait.expressions.types import Type
+from plait.picture.deployed import diagram_of
+from plait.picture.dot import to_dot
+from plait.picture.svg import to_svg
+from plait.picture.words import report_text
+from plait.plan.nodes import sources_of
+from plait.planners import DEFAULT_PLANNER, PLANNERS, driver
+from plait.planners.driver import PlanReport
+from plait.quantity_text import counted
+from plait.table_text import table_text, value_text
 from plait.workload import Query, Workload
+
+if TYPE_CHECKING:  # loading the database takes a moment, and only evaluating needs it
+    from plait.evaluator import Result, StoredData
+
+ROWS_SHOWN = 20
 
 
 def open(path: str | Path | Sequence[str | Path]) -> Session:  # noqa: A001 (reads `plait.open(…)`)
@@ -35,20 +56,48 @@ def _files(path: Path) -> list[Path]:
 
 
 class Session:
-    """What some SQL files declare, checked: every stream, table, site, link and query."""
+    """What some SQL files declare, bound and checked: every stream, table, site, link and query."""
 
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
 
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The names of the queries, in the order of their declaration."""
+        return tuple(query.name for query in self.workload.queries.values())
+
     def query(self, name: str) -> Query:
-        queries = self.workload.queries
-        if name.lower() not in queries:
-            raise UserError(
-                "unknown-query",
-                f"there is no query `{name}`",
-                hint=closest(name, (query.name for query in queries.values())),
-            )
-        return queries[name.lower()]
+        found = self.workload.queries.get(name.lower())
+        if found is None:
+            raise UserError("unknown-query", f"there is no query `{name}`", hint=closest(name, self.queries))
+        return found
+
+    def check(self) -> Check:
+        """What was declared. That there is nothing wrong with it is known since it was opened."""
+        return Check(self.workload)
+
+    def plan(self, planner: str = DEFAULT_PLANNER) -> Plan:
+        """Plan all queries together. Nothing is run."""
+        return Plan(driver.plan(self.workload, planner=planner))
+
+    def compare(self, planners: Sequence[str] = tuple(PLANNERS)) -> list[Plan]:
+        """Plan with several planners, all of them unless named, under the same statistics."""
+        return [Plan(report) for report in driver.compare(self.workload, planners)]
+
+    def evaluate(self, query: str, *, as_of_watermark: bool = False) -> Rows:
+        """The rows that a query means over the stored data.
+
+        Streams count as ended; with `as_of_watermark` only what their watermark has closed is given.
+        """
+        from plait.evaluator import evaluate
+
+        return Rows(evaluate(self.query(query), self._data, closed_only=as_of_watermark))
+
+    @cached_property
+    def _data(self) -> StoredData:
+        from plait.evaluator import StoredData
+
+        return StoredData.from_catalog(self.workload.catalog)
 
     def __repr__(self) -> str:
         catalog = self.workload.catalog
@@ -61,9 +110,168 @@ class Session:
         return f"Session({', '.join(counts)})"
 
 
-def counted(number: int, singular: str, plural: str | None = None) -> str:
-    """
-    >>> counted(1, "stream"), counted(2, "query", "queries")
-    ('1 stream', '2 queries')
-    """
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+class Check:
+    """What is declared, for reading and for machines."""
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+
+    def to_text(self, width: int | None = None) -> str:
+        catalog, queries = self.workload.catalog, self.workload.queries
+        counts = (
+            counted(len(catalog.streams), "stream"),
+            counted(len(catalog.tables), "table"),
+            counted(len(catalog.sites), "site"),
+            counted(len(queries), "query", "queries"),
+        )
+        text = f"all right: {', '.join(counts)}"
+        if not queries:
+            return text
+        rows = [
+            [query.name, ", ".join(_sources(query)), ", ".join(f"{n} {t}" for n, t in _columns(query))]
+            for query in queries.values()
+        ]
+        return f"{text}\n\n{table_text(['query', 'of', 'gives'], rows, width=width)}"
+
+    def to_json(self) -> dict[str, Any]:
+        catalog = self.workload.catalog
+        return {
+            "streams": [stream.name for stream in catalog.streams.values()],
+            "tables": [table.name for table in catalog.tables.values()],
+            "sites": [site.name for site in catalog.sites.values()],
+            "queries": [
+                {
+                    "name": query.name,
+                    "sources": _sources(query),
+                    "site": query.site,
+                    "columns": [{"name": name, "type": type_} for name, type_ in _columns(query)],
+                }
+                for query in self.workload.queries.values()
+            ],
+            "errors": [],
+        }
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+
+def _sources(query: Query) -> list[str]:
+    streams, tables = sources_of(query.plan)
+    return sorted(streams) + sorted(tables)
+
+
+def _columns(query: Query) -> list[tuple[str, str]]:
+    return [(name, str(type_)) for name, type_ in zip(query.columns, query.plan.types, strict=True)]
+
+
+class Plan:
+    """What runs where, for all queries together."""
+
+    def __init__(self, report: PlanReport) -> None:
+        self.report = report
+        self.deployment = report.deployment
+
+    def to_text(self, *, full: bool = False, width: int | None = None) -> str:
+        return report_text(self.deployment, self.report.planner, full=full, width=width)
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan document (docs/plan_document.md)."""
+        return self.report.to_json()
+
+    def to_dot(self) -> str:
+        return to_dot(diagram_of(self.deployment, self.report.planner))
+
+    def to_svg(self) -> str:
+        return to_svg(diagram_of(self.deployment, self.report.planner))
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return self.to_svg()
+
+
+def compared(plans: Sequence[Plan]) -> str:
+    """The costs of several plans side by side."""
+    reports = [plan.report for plan in plans]
+    return comparison([Compared(r.planner, r.status, r.seconds, r.deployment) for r in reports])
+
+
+class Rows:
+    """The rows of an evaluated query, sorted by all columns."""
+
+    def __init__(self, result: Result) -> None:
+        self.columns: tuple[str, ...] = result.columns
+        self.types: tuple[Type, ...] = result.types
+        self.rows: tuple[tuple[Any, ...], ...] = result.rows
+        self.bad_records = dict(result.bad_records)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.rows)
+
+    def to_text(self, limit: int | None = ROWS_SHOWN, width: int | None = None) -> str:
+        """A table of the first rows and, if there are more, how many."""
+        shown = self.rows if limit is None else self.rows[:limit]
+        numeric = {position for position, type_ in enumerate(self.types) if type_.is_numeric}
+        cells = [[value_text(value) for value in row] for row in shown]
+        lines = [table_text(self.columns, cells, numeric=numeric, width=width)]
+        if len(shown) < len(self.rows):
+            lines.append(f"… {counted(len(self.rows) - len(shown), 'more row')}")
+        return "\n".join(lines)
+
+    def to_csv(self, limit: int | None = None) -> str:
+        """As `format = 'csv'` reads it: NULL is an empty field, an empty string is quoted."""
+        lines = [self.columns, *self.rows[:limit]]
+        return "".join(",".join(map(_csv_field, line)) + "\n" for line in lines)
+
+    def to_json(self, limit: int | None = None) -> dict[str, Any]:
+        """Columns with their types, and the rows as lists. What JSON has no numbers for is text: decimals,
+        times (`2026-01-31T12:00:00`, UTC), NaN and infinities."""
+        return {
+            "columns": [
+                {"name": name, "type": str(type_)}
+                for name, type_ in zip(self.columns, self.types, strict=True)
+            ],
+            "row_count": len(self.rows),
+            "rows": [[_json_value(value) for value in row] for row in self.rows[:limit]],
+            "bad_records": self.bad_records,
+        }
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        shown = self.rows[:ROWS_SHOWN]
+        head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{escape(value_text(value))}</td>' for value in row)}</tr>" for row in shown
+        )
+        more = len(self.rows) - len(shown)
+        foot = f"<p>… {counted(more, 'more row')}</p>" if more else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
+
+
+def _csv_field(value: object) -> str:
+    if value is None:
+        return ""
+    text = value_text(value)
+    if isinstance(value, str) and (not text or text.strip() != text or any(c in text for c in ',"\r\n')):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def _json_value(value: object) -> object:
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            if math.isfinite(value):
+                return value
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case datetime():
+            return value.isoformat()
+        case _:
+            return value_text(value)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import click
 
-from plait.cli.invocation import files_argument, json_option, open_session
+from plait.cli.invocation import (
+    files_argument,
+    json_option,
+    open_session,
+    terminal_width,
+    write_json,
+    write_result,
+)
 
 
 @click.command("check")
@@ -23,5 +30,8 @@ def command(files: tuple[str, ...], as_json: bool) -> None:
 
     The exit code is 0 if all is well and 2 if anything is wrong.
     """
-    session = open_session(files)
-    click.echo(repr(session))
+    check = open_session(files).check()
+    if as_json:
+        write_json(check.to_json())
+    else:
+        write_result(check.to_text(terminal_width(None)), None)

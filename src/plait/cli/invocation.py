@@ -7,8 +7,9 @@ terminals only.
 from __future__ import annotations
 
 import json
+import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from plait.errors import ErrorReport, PlaitError, UserError
 
 if TYPE_CHECKING:
     from plait.api import Session
+    from plait.notices import Notice
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -70,7 +72,12 @@ def open_session(files: tuple[str, ...]) -> Session:
             raise UserError(
                 "standard-input", "`-` (standard input) cannot be combined with files", hint="give either"
             )
-        text = sys.stdin.buffer.read().decode("utf-8", errors="replace")
+        try:
+            text = sys.stdin.buffer.read().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise UserError(
+                "source-encoding", f"standard input is not a UTF-8 text: byte {error.start}"
+            ) from None
         return api.open_text(text, name="<stdin>")
     return api.open([Path(file) for file in files])
 
@@ -84,6 +91,22 @@ def write_result(text: str, output: Path | None) -> None:
 
     write_atomically(output, text if text.endswith("\n") else text + "\n")
     click.echo(f"wrote {output}", err=True)
+
+
+def terminal_width(output: Path | None) -> int | None:
+    """How wide a table may be: as the terminal, or as it likes in a file or pipe."""
+    on_terminal = output is None and sys.stdout.isatty()
+    return shutil.get_terminal_size().columns if on_terminal else None
+
+
+def notify(notices: Iterable[Notice]) -> None:
+    for notice in notices:
+        click.echo(notice.render(), err=True)
+
+
+def say_step(step: str) -> None:
+    """What a long command is doing now."""
+    click.echo(f"{step} …", err=True)
 
 
 def write_json(document: object, output: Path | None = None) -> None:

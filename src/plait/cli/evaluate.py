@@ -1,0 +1,114 @@
+"""`plait evaluate`: the rows that queries mean, computed from the definition over stored data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from plait.api import ROWS_SHOWN, Rows, Session
+from plait.cli.invocation import (
+    STANDARD_INPUT,
+    Invocation,
+    open_session,
+    output_option,
+    progress,
+    terminal_width,
+    write_json,
+    write_result,
+)
+from plait.errors import UserError
+from plait.quantity_text import counted
+
+
+@click.command("evaluate")
+@click.argument("arguments", metavar="FILE... [QUERY]...", nargs=-1, required=True)
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["table", "csv", "json"]),
+    default="table",
+    show_default=True,
+    help="How rows are written.",
+)
+@output_option
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    help=f"At most this many rows of each query; 0 is no limit. Tables show {ROWS_SHOWN} by default.",
+)
+@click.option(
+    "--as-of-watermark",
+    is_flag=True,
+    help="Only what the watermark has closed, as if the streams went on. Otherwise they count as ended.",
+)
+@click.pass_obj
+def command(
+    invocation: Invocation,
+    arguments: tuple[str, ...],
+    output_format: str,
+    output: Path | None,
+    limit: int | None,
+    as_of_watermark: bool,
+) -> None:
+    """Compute what queries mean over stored data.
+
+    The rows come from the definition of the language itself, tick by tick and pair by pair: simple, not
+    fast, and the measure for everything that runs. Needed are streams and tables with `connector = 'files'`.
+
+    FILE is an SQL file, a folder or - for standard input. QUERY is the name of a query: every argument that
+    is no file, no folder and does not end in .sql. Without one, all queries are evaluated.
+
+    \b
+    Examples:
+      plait evaluate examples/traffic.sql
+      plait evaluate examples/traffic.sql left_turns --format csv --output left_turns.csv
+      plait evaluate examples/airline.sql gate_17 --as-of-watermark --limit 5
+    """
+    invocation.json = output_format == "json"
+    files, names = _files_and_queries(arguments)
+    session = open_session(files)
+    chosen = [session.query(name).name for name in names] or list(session.queries)
+    if output_format == "csv" and len(chosen) != 1:
+        raise UserError(
+            "one-query",
+            f"CSV holds the rows of one query, and there are {len(chosen):,}",
+            hint="name one, or use --format json",
+        )
+    rows_limit = (ROWS_SHOWN if output_format == "table" else None) if limit is None else limit or None
+    results = {name: _evaluated(session, name, as_of_watermark) for name in chosen}
+    match output_format:
+        case "table":
+            write_result("\n\n".join(_table(n, r, rows_limit, output) for n, r in results.items()), output)
+        case "csv":
+            write_result(results[chosen[0]].to_csv(rows_limit), output)
+        case "json":
+            write_json(
+                {"queries": [{"name": n, **r.to_json(rows_limit)} for n, r in results.items()]}, output
+            )
+
+
+def _files_and_queries(arguments: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    files = tuple(a for a in arguments if a == STANDARD_INPUT or a.endswith(".sql") or Path(a).exists())
+    if not files:
+        raise UserError(
+            "no-files", f"there is no file or folder {arguments[0]}", hint="plait evaluate FILE [QUERY]"
+        )
+    return files, tuple(a for a in arguments if a not in files)
+
+
+def _evaluated(session: Session, name: str, as_of_watermark: bool) -> Rows:
+    with progress(f"evaluating {name}"):
+        return session.evaluate(name, as_of_watermark=as_of_watermark)
+
+
+def _table(name: str, rows: Rows, limit: int | None, output: Path | None) -> str:
+    lines = [f"{name}: {counted(len(rows), 'row')}"]
+    lines += [
+        f"set aside: {counted(count, 'row')} of {stream} without a usable event time"
+        for stream, count in rows.bad_records.items()
+        if count
+    ]
+    if rows.rows:
+        lines.append(rows.to_text(limit, terminal_width(output)))
+    return "\n".join(lines)

@@ -1,0 +1,106 @@
+"""A plan in words: after the summary, which operators are shared by whom, and what every query needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from plait.deployment.deployment import Deployment, Operator, StreamKind
+from plait.deployment.explain import sharing, summary
+from plait.picture.describe import description
+from plait.quantity_text import bytes_per_s_text, counted, number_text, rate_text
+from plait.table_text import table_text
+
+LINES_SHOWN = 20
+NAMES_SHOWN = 3
+CHARACTERS_SHOWN = 60
+
+# For each operator, by its id, the names of the admitted queries that need it.
+Users: TypeAlias = Mapping[str, frozenset[str]]
+
+
+def users_of(deployment: Deployment) -> Users:
+    users: dict[str, set[str]] = {operator.id: set() for operator in deployment.operators}
+    for query in deployment.admitted:
+        for operator in deployment.operators_of(query):
+            users[operator.id].add(query.name)
+    return {id_: frozenset(names) for id_, names in users.items()}
+
+
+def headline(deployment: Deployment, planner: str) -> str:
+    queries = counted(len(deployment.queries), "query", "queries")
+    refused = f", {len(deployment.refused):,} refused" if deployment.refused else ""
+    return f"{queries} planned by {planner}{refused}"
+
+
+def caption(deployment: Deployment) -> str:
+    """What is shared and what that saves, in one line."""
+    shared = sharing(deployment)
+    parts = [
+        f"{counted(shared.operators, 'operator')}, {shared.shared_operators:,} of them shared",
+        f"{number_text(shared.cores)} cores instead of {number_text(shared.unshared_cores)}",
+    ]
+    if len(deployment.sites) > 1:
+        parts.append(f"{bytes_per_s_text(deployment.cost.network_bytes_per_s)} between sites")
+    return "; ".join(parts)
+
+
+def report_text(deployment: Deployment, planner: str, *, full: bool = False, width: int | None = None) -> str:
+    """Headline and costs, then the shared operators and the queries; long lists are cut unless `full`."""
+    users = users_of(deployment)
+    limit = None if full else LINES_SHOWN
+    parts = [f"{headline(deployment, planner)}\n\n{summary(deployment)}"]
+    parts += _shared(deployment, users, limit, width)
+    parts += _queries(deployment, users, limit, width)
+    return "\n\n".join(parts)
+
+
+def _is_work(deployment: Deployment, operator: Operator) -> bool:
+    """Whether an operator computes something, rather than reading a source."""
+    return deployment.stream_by_id[operator.output].kind is StreamKind.DERIVED
+
+
+def _shared(deployment: Deployment, users: Users, limit: int | None, width: int | None) -> list[str]:
+    shared = [o for o in deployment.operators if len(users[o.id]) > 1 and _is_work(deployment, o)]
+    shared.sort(key=lambda operator: -len(users[operator.id]))  # stable: otherwise as rows flow
+    rows = []
+    for operator in shared[:limit]:
+        stream = deployment.stream_by_id[operator.output]
+        what = description(deployment.plans[stream.signature])
+        rows.append(
+            [
+                str(operator.kind),
+                ", ".join(stream.sources),
+                what if len(what) <= CHARACTERS_SHOWN else what[: CHARACTERS_SHOWN - 1] + "…",
+                rate_text(stream.rate_rows_per_s),
+                _names(sorted(users[operator.id])),
+            ]
+        )
+    return _listed(["shared", "of", "what", "gives", "for"], rows, len(shared), width)
+
+
+def _queries(deployment: Deployment, users: Users, limit: int | None, width: int | None) -> list[str]:
+    rows = []
+    for query in deployment.admitted[:limit]:
+        assert query.stream is not None, query.name
+        own = [o for o in deployment.operators_of(query) if _is_work(deployment, o)]
+        shared = sum(len(users[operator.id]) > 1 for operator in own)
+        work = f"{counted(len(own), 'operator')}, {shared:,} shared"
+        rate = deployment.stream_by_id[query.stream].rate_rows_per_s
+        rows.append([query.name, query.site or "", work, rate_text(rate)])
+    return _listed(["query", "at", "needs", "gives"], rows, len(deployment.admitted), width)
+
+
+def _names(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:NAMES_SHOWN])
+    return shown if len(names) <= NAMES_SHOWN else f"{shown} and {len(names) - NAMES_SHOWN:,} more"
+
+
+def _listed(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], total: int, width: int | None
+) -> list[str]:
+    """The table, if there is anything in it, and how many rows were left out."""
+    if not rows:
+        return []
+    more = f"\n… {total - len(rows):,} more: --full shows all" if len(rows) < total else ""
+    return [table_text(columns, rows, width=width) + more]
