@@ -11,20 +11,17 @@
 -- for each flight, are 1,500 flights; 240 check-ins a minute, two a flight, are 120 flights open for check-in; and so on.
 -- The stored data is a tenth of that airline, for eight minutes.
 
--- Sites: where Spark runs. Links have a bandwidth and a latency; without a link, data goes by way of other sites.
+-- Sites: where Spark runs. Links have a bandwidth and a latency and work in both directions; between sites without a
+-- link, data goes by way of others.
 CREATE SITE atlanta     WITH (cores = 8, bandwidth = '1 Gbps');
 CREATE SITE newyork     WITH (cores = 4, bandwidth = '500 Mbps');
 CREATE SITE minneapolis WITH (cores = 4, bandwidth = '500 Mbps');
 CREATE SITE losangeles  WITH (cores = 2, bandwidth = '200 Mbps');
 
 CREATE LINK atlanta     TO newyork     WITH (bandwidth = '100 Mbps', latency = '20 ms');
-CREATE LINK newyork     TO atlanta     WITH (bandwidth = '100 Mbps', latency = '20 ms');
 CREATE LINK atlanta     TO minneapolis WITH (bandwidth = '100 Mbps', latency = '25 ms');
-CREATE LINK minneapolis TO atlanta     WITH (bandwidth = '100 Mbps', latency = '25 ms');
 CREATE LINK minneapolis TO losangeles  WITH (bandwidth = '50 Mbps',  latency = '40 ms');
-CREATE LINK losangeles  TO minneapolis WITH (bandwidth = '50 Mbps',  latency = '40 ms');
 CREATE LINK newyork     TO minneapolis WITH (bandwidth = '50 Mbps',  latency = '30 ms');
-CREATE LINK minneapolis TO newyork     WITH (bandwidth = '50 Mbps',  latency = '30 ms');
 
 CREATE STREAM flights (
   num          INT,

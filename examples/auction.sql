@@ -101,13 +101,14 @@ CREATE CONTINUOUS QUERY new_sellers AS
 
 -- How many different people bid on each channel, and how many of the bids are high ones.
 CREATE CONTINUOUS QUERY bidders_by_channel AS
-  SELECT window_start, window_end, channel,
+  SELECT window_start AS since, window_end AS until, channel,
          count(DISTINCT bidder) AS bidders,
          count(*) FILTER (WHERE price >= 150) AS high_bids
   FROM bids [RANGE 1 MINUTE]
   GROUP BY channel;
 
--- A query over another one's result: minutes roll up into five minutes.
+-- A query over another one's result: minutes roll up into five minutes. `window_end` is the end of these five: had
+-- the other query a column of that name, it would be that column.
 CREATE CONTINUOUS QUERY busiest_channel_minute AS
   SELECT window_end, channel, max(bidders) AS most_bidders
   FROM bidders_by_channel [RANGE 5 MINUTES]

@@ -47,7 +47,9 @@ from plait.benchmarks.planning.model import (
     RelationItem,
     RowWindow,
     Select,
+    TickWindow,
     UnionAll,
+    Window,
     columns_of_item,
     items_used,
     parts,
@@ -223,11 +225,7 @@ class _Disguise:
         conditions = list(select.conditions)
         items: list[Item] = []
         for item in select.items:
-            if (
-                not isinstance(item, RelationItem)
-                or isinstance(item.window, RowWindow)
-                or not self._maybe(0.2)
-            ):
+            if not isinstance(item, RelationItem) or not _may_wrap(item.window) or not self._maybe(0.2):
                 items.append(item)
                 continue
             inner = RelationItem(self._key(), item.relation)
@@ -259,7 +257,7 @@ class _Disguise:
             p for term in select.having for p in parts(term) if isinstance(p, Aggregation)
         )
         extra = tuple(
-            Output(f"h{index}", term) for index, term in enumerate(dict.fromkeys((*calls, *select.keys)))
+            Output(f"{key}_{index}", term) for index, term in enumerate(dict.fromkeys((*calls, *select.keys)))
         )
         outside = {output.expression: Column(key, output.name, output.expression.type) for output in extra}
         inner = replace(select, outputs=(*select.outputs, *extra), having=())
@@ -288,6 +286,11 @@ class _Disguise:
 
 def _negated(term: Predicate) -> Predicate:
     return term.term if isinstance(term, Negation) else Negation(term)
+
+
+def _may_wrap(window: Window | None) -> bool:
+    """Filters do not move across a window of rows, and only HOP, which takes no subquery, has an offset."""
+    return not isinstance(window, RowWindow) and not (isinstance(window, TickWindow) and window.offset_s)
 
 
 def _is_only_of(condition: Predicate, key: str) -> bool:

@@ -120,7 +120,8 @@ class Printer:
         return self._pick((keyword, keyword.lower(), keyword.capitalize())) if self._maybe(0.3) else keyword
 
     def _words(self, keywords: str) -> str:
-        return self._join(*(self._word(keyword) for keyword in keywords.split()))
+        """Several keywords that make one; sqlglot reads them as one only if no comment is between them."""
+        return self._pick((" ", " ", "\n", "  ")).join(self._word(keyword) for keyword in keywords.split())
 
     def _name(self, name: str) -> str:
         if not self._maybe(0.1):

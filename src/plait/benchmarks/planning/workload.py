@@ -1,7 +1,7 @@
 """Workloads of many queries in which half share something in disguise, and it is known what.
 
 Half of the queries come in pairs: the same query built and spelled differently (`WHOLE`), or two queries
-around the same aggregate (`SUBPLAN`). The others are made at random; they may be equal by chance, which is why
+around the same aggregate (`SUBPLAN`). The others are made at random; they may be equal by chance, so that
 what is found beyond the planted pairs has to be evaluated, not called false.
 """
 
