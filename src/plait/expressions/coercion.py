@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from decimal import Context, Decimal
 
+from plait.expressions.calendar import date_to_us, parse_date, parse_timestamp
 from plait.expressions.functions import EXTRACT_FIELDS, FUNCTIONS, SHORTHANDS, FunctionTypeError, resolve
-from plait.expressions.functions.casts import parse_date, parse_timestamp
 from plait.expressions.functions.moments import FIXED_UNITS_US, normalised_unit
 from plait.expressions.functions.rules import common_type, is_implicit
 from plait.expressions.nodes import Call, Expression, Literal
@@ -109,7 +109,7 @@ def parse_interval(text: str) -> int | None:
     while at < len(text):
         match = part.match(text, at)
         unit = normalised_unit(match[2]) if match else None
-        if match is None or unit not in FIXED_UNITS_US:
+        if match is None or unit is None or unit not in FIXED_UNITS_US:
             return None
         total += Decimal(match[1]) * FIXED_UNITS_US[unit]
         at = match.end()
@@ -174,8 +174,7 @@ def _literal_as(literal: Literal, to: Type) -> Expression:
         return Call("cast", (literal,), to)
     if literal.type == DATE and to == TIMESTAMP:
         assert isinstance(value, date)
-        midnight = datetime(value.year, value.month, value.day, tzinfo=UTC)
-        return Literal((midnight - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1), to)
+        return Literal(date_to_us(value), to)
     if literal.type.is_exact and not isinstance(value, bool) and isinstance(value, int | Decimal):
         converted = _number_as(value, to)
         if converted is not None:
@@ -296,7 +295,7 @@ def _date_sub(day: Expression, days: Expression) -> Expression:
 
 def _timestamp_add(unit: Expression, count: Expression, moment: Expression) -> Expression:
     name = normalised_unit(unit.value) if isinstance(unit, Literal) else None
-    if name not in FIXED_UNITS_US:
+    if name is None or name not in FIXED_UNITS_US:
         raise FunctionTypeError(
             "`timestampadd(unit, n, t)` takes a unit of fixed length",
             f"use one of {', '.join(FIXED_UNITS_US)}, or add_months(d, n)",

@@ -51,9 +51,8 @@ SHORTHANDS: Mapping[str, Shorthand] = {
 
 # How SQL spells a function (lower case) → its name here. Units and fields are given as text literals.
 SQL_NAMES: Mapping[str, str] = {
-    spelling: entry.name
-    for entry in (*FUNCTIONS.values(), *SHORTHANDS.values())
-    for spelling in entry.spellings
+    **{spelling: function.name for function in FUNCTIONS.values() for spelling in function.spellings},
+    **{spelling: shorthand.name for shorthand in SHORTHANDS.values() for spelling in shorthand.spellings},
 }
 
 

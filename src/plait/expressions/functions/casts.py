@@ -8,10 +8,9 @@ ignored. This is what Spark's `try_cast` does, less the spellings in which it ac
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
 
+from plait.expressions.calendar import BLANKS, DATE_PATTERN, TIMESTAMP_PATTERN
 from plait.expressions.functions.definition import (
     Arguments,
     Category,
@@ -32,24 +31,14 @@ from plait.expressions.types import (
     INTERVAL,
     STRING,
     TIMESTAMP,
-    TIMESTAMP_RANGE_US,
     Kind,
     Type,
 )
 
-# Spark trims these around most values, and only those up to the blank around fractions.
-_BLANKS = r"[\x00-\x20\x7f]*"
+# Spark trims fewer characters around fractions than around other values.
 _BLANKS_AROUND_FRACTIONS = r"[\x00-\x20]*"
-_YEAR = r"(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])"
-_DATE = _YEAR + r"-[0-9]{1,2}-[0-9]{1,2}"
-_TIME = r"[0-9]{1,2}:[0-9]{1,2}(?::[0-9]{1,2}(?:\.[0-9]{0,9})?)?"
-_ZONE = r"(?:Z|[+-](?:0[0-9]|1[0-7]):[0-5][0-9])"
-_FRACTION = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
-
-_INTEGER_TEXT = rf"^{_BLANKS}([+-]?[0-9]+){_BLANKS}\z"
-_DECIMAL_TEXT = rf"^{_BLANKS_AROUND_FRACTIONS}({_FRACTION}){_BLANKS_AROUND_FRACTIONS}\z"
-_DATE_TEXT = rf"^{_BLANKS}({_DATE})(?:[ T](?s:.*))?{_BLANKS}\z"
-_TIMESTAMP_TEXT = rf"^{_BLANKS}({_DATE}(?:[ T]{_TIME}{_ZONE}?)?){_BLANKS}\z"
+_INTEGER_TEXT = rf"^{BLANKS}([+-]?[0-9]+){BLANKS}\z"
+_DECIMAL_TEXT = rf"^{_BLANKS_AROUND_FRACTIONS}([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)){_BLANKS_AROUND_FRACTIONS}\z"
 
 # Java also reads the suffix of a Java literal. It reads hexadecimal fractions too; those we refuse.
 _DOUBLE_SUFFIX = r"([0-9.])[dDfF]([\x00-\x20]*)\z"
@@ -58,56 +47,11 @@ _DOUBLE_WORD = r"[+-]?(?i:inf(?:inity)?)|(?i:nan)|[+-]NaN"
 _DOUBLE_TEXT = rf"^{_BLANKS_AROUND_FRACTIONS}({_DOUBLE_NUMBER}|{_DOUBLE_WORD}){_BLANKS_AROUND_FRACTIONS}\z"
 _TRUE_WORDS = "('t', 'true', 'y', 'yes', '1')"
 _FALSE_WORDS = "('f', 'false', 'n', 'no', '0')"
-_BOOLEAN_TEXT = rf"^{_BLANKS}([a-zA-Z01]+){_BLANKS}\z"
+_BOOLEAN_TEXT = rf"^{BLANKS}([a-zA-Z01]+){BLANKS}\z"
 
 _EXACT_IN_DOUBLE_DIGITS = 15
-
-
-def parse_date(text: str) -> date | None:
-    """A DATE as a cast reads it.
-
-    >>> parse_date("2024-2-29")
-    datetime.date(2024, 2, 29)
-    """
-    match = re.match(_python(_DATE_TEXT), text)
-    return _date(match[1]) if match else None
-
-
-def parse_timestamp(text: str) -> int | None:
-    """A TIMESTAMP as a cast reads it, in microseconds.
-
-    >>> parse_timestamp("1970-01-01 01:00:00.5+01:00")
-    500000
-    """
-    match = re.match(_python(_TIMESTAMP_TEXT), text)
-    if not match:
-        return None
-    parts = re.match(r"([-0-9]+)(?:[ T]([0-9:]+)(?:\.([0-9]*))?(Z|[+-].*)?)?", match[1])
-    assert parts
-    day = _date(parts[1])
-    hour, minute, second = ([int(part) for part in (parts[2] or "0:0:0").split(":")] + [0])[:3]
-    if day is None or hour > 23 or minute > 59 or second > 59:
-        return None
-    moment = datetime(day.year, day.month, day.day, hour, minute, second, tzinfo=UTC)
-    microseconds = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-    microseconds += int((parts[3] or "")[:6].ljust(6, "0"))
-    zone = parts[4] or "Z"
-    if zone != "Z":
-        offset_minutes = int(zone[1:3]) * 60 + int(zone[4:6])
-        microseconds -= (1 if zone[0] == "+" else -1) * offset_minutes * 60_000_000
-    first, last = TIMESTAMP_RANGE_US
-    return microseconds if first <= microseconds <= last else None
-
-
-def _python(pattern: str) -> str:
-    return pattern.replace(r"\z", r"\Z")
-
-
-def _date(text: str) -> date | None:
-    try:
-        return date(*(int(part) for part in text.split("-")))
-    except ValueError:
-        return None
+# Beyond, DuckDB cannot read the decimals of a double.
+_DOUBLE_DECIMALS = 18
 
 
 def _cast_rule(arguments: Arguments) -> Resolved:
@@ -130,6 +74,8 @@ def _refusal(given: Type, to: Type) -> tuple[str, str] | None:
         return "", "use timestampdiff(unit, from, to) for a number; write INTERVAL literals"
     if given == DOUBLE and to == STRING:
         return ": engines write fractions differently", "CAST it to a DECIMAL first"
+    if given == DOUBLE and to.kind is Kind.DECIMAL and to.scale > _DOUBLE_DECIMALS:
+        return "", f"a DOUBLE has about 16 digits: take a scale of {_DOUBLE_DECIMALS} at most"
     moments = (DATE, TIMESTAMP)
     if given in moments and to not in (*moments, STRING):
         return "", "use unix_seconds(t), unix_millis(t), unix_micros(t) or datediff(to, from)"
@@ -161,9 +107,9 @@ def _cast_spark(shape: Shape) -> str | Staged:
         if to.kind is Kind.DECIMAL:
             return f"try_cast({_matched(_DECIMAL_TEXT, spark_text)} AS {{type}})"
         if to == DATE:
-            return f"try_cast({_matched(_DATE_TEXT, spark_text)} AS DATE)"
+            return f"try_cast({_matched(DATE_PATTERN, spark_text)} AS DATE)"
         if to == TIMESTAMP:
-            return _timestamp_or_null(f"try_cast({_matched(_TIMESTAMP_TEXT, spark_text)} AS TIMESTAMP)")
+            return _timestamp_or_null(f"try_cast({_matched(TIMESTAMP_PATTERN, spark_text)} AS TIMESTAMP)")
     return "try_cast({0} AS {type})"
 
 
@@ -203,9 +149,9 @@ def _text_to_duckdb(to: Type) -> str | Staged:
         )
         return Staged(words, chosen)
     if to == DATE:
-        return f"TRY_CAST({_matched(_DATE_TEXT, duckdb_text)} AS DATE)"
+        return f"TRY_CAST({_matched(DATE_PATTERN, duckdb_text)} AS DATE)"
     assert to == TIMESTAMP
-    zoned = f"TRY_CAST({_matched(_TIMESTAMP_TEXT, duckdb_text)} AS TIMESTAMPTZ)"
+    zoned = f"TRY_CAST({_matched(TIMESTAMP_PATTERN, duckdb_text)} AS TIMESTAMPTZ)"
     return _timestamp_or_null(f"({zoned} AT TIME ZONE 'UTC')")
 
 

@@ -1,0 +1,87 @@
+"""What the two SQL printers share: expressions become text by the templates of their functions.
+
+An argument that a template uses several times is written out each time while it is short; a longer one is bound to a
+variable, by a lambda over a list of one, so that text grows with the expression and not exponentially with its depth.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from string import Formatter
+
+from plait.expressions.functions import FUNCTIONS, Function
+from plait.expressions.functions.definition import Shape, Staged, Template
+from plait.expressions.nodes import Call, Column, Edge, Expression, Literal, WindowEdge
+from plait.expressions.types import Type
+
+# An argument longer than this is bound to a variable instead of being repeated.
+_REPEATED_CHARACTERS = 80
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How an engine writes types, literals and functions, and `bind(variable, value, body)`."""
+
+    type_name: Callable[[Type], str]
+    literal: Callable[[Literal], str]
+    template: Callable[[Function], Template]
+    bind: Callable[[str, str, str], str]
+
+
+def print_expression(
+    expression: Expression, dialect: Dialect, columns: Sequence[str], edges: Mapping[Edge, str | None]
+) -> str:
+    """SQL of an expression, self-contained: it needs no parentheses around it."""
+    match expression:
+        case Column():
+            return columns[expression.index]
+        case Literal():
+            return dialect.literal(expression)
+        case WindowEdge():
+            reference = edges[expression.edge]
+            if reference is None:
+                raise ValueError(f"there is no {expression.edge.value} here")
+            return reference
+        case Call():
+            printed = [
+                print_expression(argument, dialect, columns, edges) for argument in expression.arguments
+            ]
+            return _print_call(expression, dialect, printed)
+
+
+def _print_call(call: Call, dialect: Dialect, printed: Sequence[str]) -> str:
+    template = dialect.template(FUNCTIONS[call.function])
+    if callable(template):
+        constants = tuple(a.value if isinstance(a, Literal) else None for a in call.arguments)
+        template = template(Shape(tuple(a.type for a in call.arguments), call.type, constants))
+    stages = (template.value, template.result) if isinstance(template, Staged) else (template,)
+    uses = _uses(stages)
+
+    names, bound = list(printed), []
+    for i, text in enumerate(printed):
+        if uses[str(i)] > 1 and len(text) > _REPEATED_CHARACTERS:
+            names[i] = f"__plait_{i}"
+            bound.append((names[i], text))
+
+    fields = {"type": dialect.type_name(call.type), "arguments": ", ".join(names)}
+    sql = stages[0].format(*names, **fields)
+    if len(stages) == 2:
+        if len(sql) > _REPEATED_CHARACTERS:
+            sql = dialect.bind(
+                "__plait_value", sql, stages[1].format(*names, value="__plait_value", **fields)
+            )
+        else:
+            sql = stages[1].format(*names, value=sql, **fields)
+    for variable, text in reversed(bound):
+        sql = dialect.bind(variable, text, sql)
+    return sql
+
+
+@lru_cache(maxsize=4096)
+def _uses(stages: tuple[str, ...]) -> Counter[str]:
+    return Counter(
+        field for stage in stages for _, field, _, _ in Formatter().parse(stage) if field is not None
+    )

@@ -1,0 +1,121 @@
+"""Prints expressions for Spark 4.2 in ANSI mode with session time zone UTC.
+
+INTERVALs are BIGINTs of microseconds. Everything printed is total, constants included, because Spark also evaluates
+those while it optimises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from plait.expressions.calendar import timestamp_text
+from plait.expressions.functions.text import spark_text
+from plait.expressions.nodes import Edge, Expression, Literal
+from plait.expressions.printing import Dialect, print_expression
+from plait.expressions.types import BIGINT, DOUBLE, Kind, Type
+
+if TYPE_CHECKING:
+    from plait.plan.nodes import AggregateCall
+
+# Sums of more digits than this have no ten digits to spare.
+_SAFE_SUM_DIGITS = 28
+
+
+def to_spark(
+    expression: Expression,
+    columns: Sequence[str],
+    window_start: str | None = None,
+    window_end: str | None = None,
+) -> str:
+    """SQL text over columns, and window edges, given as SQL references.
+
+    >>> from plait.expressions.coercion import build, number_literal
+    >>> from plait.expressions.nodes import Column
+    >>> to_spark(build("add", Column(0, BIGINT), number_literal("1")), ["x"])
+    'try_add(x, 1L)'
+    """
+    return print_expression(expression, _SPARK, columns, {Edge.START: window_start, Edge.END: window_end})
+
+
+def aggregate_to_spark(
+    call: AggregateCall,
+    columns: Sequence[str],
+    window_start: str | None = None,
+    window_end: str | None = None,
+) -> str:
+    """SQL text of an aggregate with its FILTER."""
+    arguments = [to_spark(argument, columns, window_start, window_end) for argument in call.arguments]
+    condition = ""
+    if call.filter is not None:
+        condition = f" FILTER (WHERE {to_spark(call.filter, columns, window_start, window_end)})"
+
+    def over(function: str, inner: str) -> str:
+        return f"{function}({inner}){condition}"
+
+    match call.function:
+        case "count":
+            return over("count", arguments[0] if arguments else "*")
+        case "count_distinct":
+            return over("count", "DISTINCT " + ", ".join(arguments))
+        case "sum":
+            exact = _exact_sum(call.arguments[0].type, arguments[0], condition)
+            return f"try_cast({exact} AS BIGINT)" if call.arguments[0].type == BIGINT else exact
+        case "avg" if call.arguments[0].type != DOUBLE:
+            exact = _exact_sum(call.arguments[0].type, arguments[0], condition)
+            return f"try_divide(CAST({exact} AS DOUBLE), CAST({over('count', arguments[0])} AS DOUBLE))"
+        case _:
+            return over(call.function, arguments[0])
+
+
+def _exact_sum(type_: Type, argument: str, condition: str) -> str:
+    """A sum that no order of rows can make overflow on the way, as far as 38 digits reach."""
+    if type_ == BIGINT:
+        return f"sum(CAST({argument} AS DECIMAL(20,0))){condition}"
+    if type_.kind is Kind.DECIMAL and type_.precision > _SAFE_SUM_DIGITS:
+        return f"try_sum({argument}){condition}"
+    return f"sum({argument}){condition}"
+
+
+def type_to_spark(type_: Type) -> str:
+    return "BIGINT" if type_.kind is Kind.INTERVAL else str(type_)
+
+
+def literal_to_spark(literal: Literal) -> str:
+    value, type_ = literal.value, literal.type
+    if value is None:
+        return f"CAST(NULL AS {type_to_spark(type_)})"
+    match type_.kind:
+        case Kind.BOOLEAN:
+            return str(value).upper()
+        case Kind.INT:
+            return str(value)
+        case Kind.TINYINT:
+            return f"{value}Y"
+        case Kind.SMALLINT:
+            return f"{value}S"
+        case Kind.BIGINT | Kind.INTERVAL:
+            return f"{value}L"
+        case Kind.DECIMAL:
+            return f"CAST({value:f}BD AS {type_})"
+        case Kind.DOUBLE:
+            return f"{value!r}D" if _is_finite(value) else f"CAST('{value}' AS DOUBLE)"
+        case Kind.STRING:
+            assert isinstance(value, str)
+            return spark_text(value)
+        case Kind.DATE:
+            return f"DATE '{value}'"
+        case Kind.TIMESTAMP:
+            assert isinstance(value, int)
+            return f"TIMESTAMP '{timestamp_text(value)}'"
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, float) and value - value == 0
+
+
+def _bind(variable: str, value: str, body: str) -> str:
+    return f"transform(array({value}), {variable} -> {body})[0]"
+
+
+_SPARK = Dialect(type_to_spark, literal_to_spark, lambda function: function.spark, _bind)
