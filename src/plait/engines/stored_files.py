@@ -200,7 +200,8 @@ def _json_source(relation: Relation, files: Sequence[Path]) -> str:
     items = ", ".join(f"{quoted(column.name)} AS v{index}" for index, column in enumerate(relation.columns))
     return " UNION ALL ".join(
         f"SELECT {items}, {text_literal(str(file))} AS file FROM read_json("
-        f"{text_literal(_literal_path(file))}, format = 'newline_delimited', columns = {{{columns}}})"
+        f"{text_literal(_literal_path(file))}, format = 'newline_delimited', records = true, "
+        f"columns = {{{columns}}})"
         for file in files
     )
 

@@ -5,8 +5,8 @@ Set aside and counted are rows whose event time is NULL, at or before 1970-01-01
 (no two engines agree on such times) or further in the future than the stream's `max_future`. Negative zeros
 become positive ones here, because `min` and `max` of ±0.0 differ between engines.
 
-A stream that starts at a time consists of the rows from then on. `latest` changes nothing here: what is stored
-is what there is.
+A stream that starts at a time consists of the rows from then on. `latest` changes nothing here: what is
+stored is what there is.
 
 Sources are read when a query first needs them, so that a missing file of one stream does not stop the queries
 that do not read it.
@@ -170,19 +170,20 @@ class StoredData:
         if stream.max_future_us is not None:
             now = self._now or datetime.now(UTC)
             last_allowed_us = min(last_allowed_us, microseconds(now) + stream.max_future_us)
-        self.database.execute(
-            f"CREATE TABLE {name} AS SELECT * FROM "
-            f"(SELECT {', '.join(items)}, epoch_us(c{event_time}) AS t FROM {raw}) "
-            f"WHERE t > 0 AND t <= {last_allowed_us}"
+        start_us = (
+            0
+            if stream.start in ("earliest", "latest")
+            else microseconds(datetime.fromisoformat(stream.start))
         )
-        ((all_rows,),) = self.database.fetch(f"SELECT count(*) FROM {raw}")
-        ((good_rows,),) = self.database.fetch(f"SELECT count(*) FROM {name}")
-        if stream.start not in ("earliest", "latest"):
-            self.database.execute(
-                f"DELETE FROM {name} WHERE t < {microseconds(datetime.fromisoformat(stream.start))}"
-            )
-        ((last_us,),) = self.database.fetch(f"SELECT max(t) FROM {name}")
-        return SourceTable(name, stream, bad_records=all_rows - good_rows, last_us=last_us)
+        is_good = f"t > 0 AND t <= {last_allowed_us}"
+        timed = f"(SELECT {', '.join(items)}, epoch_us(c{event_time}) AS t FROM {raw})"
+        self.database.execute(
+            f"CREATE TABLE {name} AS SELECT * FROM {timed} WHERE {is_good} AND t >= {start_us}"
+        )
+        ((bad_records, last_us),) = self.database.fetch(
+            f"SELECT (SELECT count(*) FROM {timed} WHERE ({is_good}) IS NOT TRUE), max(t) FROM {name}"
+        )
+        return SourceTable(name, stream, bad_records=bad_records, last_us=last_us)
 
 
 def microseconds(time: datetime) -> int:

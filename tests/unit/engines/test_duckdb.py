@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from plait.engines.duckdb import Database, quoted
+from plait.errors import ExternalError, InfeasibleError
+
+
+def test_rows_come_as_python_values() -> None:
+    with Database() as database:
+        assert database.fetch("SELECT 1, NULL, TIMESTAMP '2026-01-01 12:00:00'") == [
+            (1, None, datetime(2026, 1, 1, 12))
+        ]
+
+
+def test_times_are_in_utc_whatever_the_machine() -> None:
+    with Database() as database:
+        assert database.fetch("SELECT TIMESTAMPTZ '2026-01-01 12:00:00+02:00'::TIMESTAMP") == [
+            (datetime(2026, 1, 1, 10),)
+        ]
+
+
+def test_nothing_is_loaded_from_a_network() -> None:
+    with Database() as database, pytest.raises(ExternalError, match="could not run"):
+        database.fetch("SELECT * FROM read_parquet('https://localhost/data.parquet')")
+
+
+def test_a_failing_statement_is_an_external_error_with_the_reason() -> None:
+    with Database() as database, pytest.raises(ExternalError) as raised:
+        database.execute("SELECT nothing FROM nowhere")
+    assert "nowhere" in raised.value.detail
+
+
+def test_too_little_memory_is_said_as_such() -> None:
+    with Database(memory_bytes=20 * 1024**2) as database, pytest.raises(InfeasibleError) as raised:
+        database.execute("CREATE TABLE t AS SELECT range AS a, range::VARCHAR AS b FROM range(20_000_000)")
+    assert raised.value.code == "memory"
+
+
+def test_names_are_quoted_and_never_used_twice() -> None:
+    assert quoted('a"b') == '"a""b"'
+    with Database() as database:
+        assert database.unused_name("t") != database.unused_name("t")
