@@ -1,7 +1,7 @@
 """All queries of a workload, bound against the catalog and each other.
 
-A query that reads another one by its name gets that one's plan in place; queries that read each other in a
-circle are an error, and so is a query that reads a broken one, but only the broken one is reported.
+A query that reads another one by its name gets that one's plan in place; queries that read each other in
+a circle are an error, and so is a query that reads a broken one, but only the broken one is reported.
 """
 
 from __future__ import annotations
@@ -14,16 +14,14 @@ from sqlglot import exp
 from plait.catalog import Relation
 from plait.errors import InternalError, PlaitError, Source, UserError, closest
 from plait.language.attempts import Attempts, Reported
-from plait.language.bind_from import NamedRelation, Origin
-from plait.language.bind_select import QueryBinder
+from plait.language.bind_items import NamedRelation, Origin
+from plait.language.bind_select import DEEPEST_NESTING, QueryBinder
 from plait.language.catalog_builder import Declarations
 from plait.language.scope import BoundRelation
 from plait.language.spans import span_of
 from plait.language.syntax import check_syntax
 from plait.plan.nodes import Field, IllegalPlanError, Static, StreamScan, TableScan
 from plait.workload import Query
-
-DEEPEST_CHAIN = 32
 
 
 def bind_queries(declarations: Declarations) -> tuple[Mapping[str, Query], list[PlaitError]]:
@@ -114,10 +112,11 @@ class _QueriesBinder:
                 hint="a query's result cannot depend on itself",
                 span=span_of(node.this, source),
             )
-        if len(self._open) >= DEEPEST_CHAIN and key not in self._bound:
+        if len(self._open) >= DEEPEST_NESTING and key not in self._bound:
             raise UserError(
-                "chain-too-long",
-                f"queries read each other more than {DEEPEST_CHAIN} levels deep",
+                "too-large",
+                f"queries read each other more than {DEEPEST_NESTING} levels deep here",
+                hint="split the chain: write a result to a folder and declare it as a stream",
                 span=span_of(node.this, source),
             )
 

@@ -1,8 +1,8 @@
 """A SELECT block above its FROM: WHERE, GROUP BY, HAVING, SELECT, ORDER BY … LIMIT.
 
 Decides what names mean in each clause, as Spark does: WHERE and SELECT see the columns of FROM; GROUP BY
-sees them first and then the aliases of SELECT; ORDER BY the other way round; HAVING sees both, and refuses
-a name that would mean two things. A select list does not see its own aliases.
+sees them first and then the aliases of SELECT; ORDER BY the other way round; HAVING sees both, and
+refuses a name that would mean two things. A select list does not see its own aliases.
 
 In a block with aggregates everything above the Aggregate is made of its keys and aggregates. Expressions
 are bound over the columns of FROM with the aggregates behind them, then every part that equals a key
@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from plait.errors import PlaitError, Source, UserError
-from plait.expressions.nodes import Call, Column, Expression, columns_of
-from plait.language.attempts import Attempts
+from plait.expressions.nodes import Call, Column, Expression, columns_of, conjunction
+from plait.language.attempts import Attempts, Reported
 from plait.language.bind_expressions import AggregateList, ExpressionBinder
-from plait.language.bind_from import BoundFrom
+from plait.language.bind_joins import BoundFrom
+from plait.language.bind_windows import is_window_call
 from plait.language.outputs import (
     Limit,
     OutputColumn,
@@ -72,7 +73,7 @@ class Block:
         select, attempts = self._select, self._attempts
         conditions = Attempts(self._errors)
         where = select.args.get("where")
-        kept = None if where is None else conditions.run(self._where, where.this)
+        kept = [] if where is None else self._where(where.this, conditions)
         items = attempts.run(self._items) or []
         self._bind_keys(items)
         outputs = [attempts.run(self._output, item) for item in items]
@@ -82,10 +83,13 @@ class Block:
         expressions = [attempts.run(self._grouped, o.expression, o.node) for o in self._outputs]
         having = select.args.get("having")
         kept_groups = None if having is None else attempts.run(self._having, having.this)
-        limit = attempts.run(self._limit) if select.args.get("limit") else None
+        is_limited = select.args.get("limit") and select.args.get("order")
+        limit = attempts.run(self._limit) if is_limited else None
         attempts.check()
         conditions.check()
-        plan = self._from.plan if kept is None else Filter(self._from.plan, kept)
+        if self._from.plan is None:
+            raise Reported
+        plan = Filter(self._from.plan, conjunction(kept)) if where is not None else self._from.plan
         if self._aggregates is not None:
             plan = Aggregate(plan, tuple(self._keys), self._aggregates.calls)
         if kept_groups is not None:
@@ -140,8 +144,8 @@ class Block:
 
     # Clauses
 
-    def _where(self, node: exp.Expr) -> Expression:
-        return ExpressionBinder(self._input, self._source, "WHERE").condition(node)
+    def _where(self, node: exp.Expr, conditions: Attempts) -> list[Expression]:
+        return ExpressionBinder(self._input, self._source, "WHERE").conditions(node, conditions)
 
     def _items(self) -> list[SelectItem]:
         items: list[SelectItem] = []
@@ -271,8 +275,3 @@ class Block:
         return SortKey(
             self._grouped(expression, node), bool(ordered.args.get("desc")), bool(ordered.args["nulls_first"])
         )
-
-
-def is_window_call(node: exp.Expr) -> bool:
-    """`window(…)` as GROUP BY takes it."""
-    return isinstance(node, exp.Anonymous) and node.name.lower() == "window"

@@ -1,8 +1,8 @@
 """From the syntax of an expression to a typed expression over the columns of a block.
 
 Types, casts and what a function accepts are decided in `plait.expressions`; here names are resolved,
-shorthands (BETWEEN, IS NOT NULL, ESCAPE …) are spelled out, constants are read, and what has no fixed value
-or no meaning in its place is refused. Aggregates become columns behind those of the block's input.
+shorthands (BETWEEN, IS NOT NULL, ESCAPE …) are spelled out, constants are read, and what has no fixed
+value or no meaning in its place is refused. Aggregates become columns behind those of the block's input.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ from plait.expressions import aggregates, coercion, functions
 from plait.expressions.functions import FunctionTypeError
 from plait.expressions.nodes import FALSE, TRUE, Column, Expression, Literal
 from plait.expressions.types import BOOLEAN, INTERVAL, STRING, Kind
-from plait.language.bind_windows import duration_us
+from plait.language.attempts import Attempts
 from plait.language.data_types import value_type
 from plait.language.spans import span_of
+from plait.language.window_spellings import duration_us
 from plait.plan.nodes import AggregateCall
-
-# Deeper expressions come from generators; recursive walks over plans stay far from Python's limit.
-DEEPEST_EXPRESSION = 150
 
 _BINARY: Mapping[type[exp.Expr], str] = MappingProxyType(
     {
@@ -86,7 +84,12 @@ class ExpressionBinder:
         self._clause = clause
         self._aggregates = aggregates
         self._resolve_argument = resolve_argument or resolve
-        self._depth = 0
+
+    def conditions(self, node: exp.Expr, attempts: Attempts) -> list[Expression]:
+        """The terms of a conjunction. Each may fail on its own, which is then recorded."""
+        terms = [node] if not isinstance(node, exp.And) else _chain(node)
+        bound = [attempts.run(self.condition, term) for term in terms]
+        return [term for term in bound if term is not None]
 
     def condition(self, node: exp.Expr) -> Expression:
         """An expression that must be true or false."""
@@ -101,27 +104,13 @@ class ExpressionBinder:
         return bound
 
     def bind(self, node: exp.Expr) -> Expression:
-        self._depth += 1
-        if self._depth > DEEPEST_EXPRESSION:
-            raise UserError(
-                "too-deep",
-                f"this expression is nested more than {DEEPEST_EXPRESSION} levels deep",
-                hint="compute parts of it in a subquery",
-                span=span_of(node, self._source),
-            )
-        try:
-            return self._bind(node)
-        finally:
-            self._depth -= 1
-
-    def _bind(self, node: exp.Expr) -> Expression:
         kind = type(node)
         if kind in _BINARY:
             return self._build(node, _BINARY[kind], self.bind(node.this), self.bind(node.expression))
         if kind in _CHAINS:
             return self._build(node, _CHAINS[kind], *(self.bind(term) for term in _chain(node)))
         match node:
-            case exp.Column():
+            case exp.Column() if not isinstance(node.this, exp.Star):
                 return self._resolve(node)
             case exp.Literal() | exp.Boolean() | exp.Null() | exp.Interval():
                 return self._constant(node)
@@ -155,7 +144,7 @@ class ExpressionBinder:
                 return self._call(node, condition=None)
             case exp.Filter():
                 return self._filtered(node)
-            case exp.Star():
+            case exp.Star() | exp.Column():
                 raise UserError(
                     "star",
                     f"* stands for several columns and is no value in {self._clause}",
@@ -329,7 +318,6 @@ class ExpressionBinder:
         if self._aggregates is None:
             raise self._misplaced_aggregate(node)
         inner = ExpressionBinder(self._resolve_argument, self._source, f"an argument of {node.name}")
-        inner._depth = self._depth
         written = node.expressions
         if len(written) == 1 and isinstance(written[0], exp.Star) and name == "count":
             written = []
@@ -396,8 +384,9 @@ def _chain(node: exp.Expr) -> list[exp.Expr]:
     stack = [node]
     while stack:
         current = stack.pop()
-        if type(current) is type(node):
-            stack += [current.expression, current.this]
+        inside = current.unnest()
+        if type(inside) is type(node):
+            stack += [inside.expression, inside.this]
         else:
             operands.append(current)
     return operands

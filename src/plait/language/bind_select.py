@@ -1,12 +1,13 @@
 """A query's text as a plan: SELECT blocks, WITH, UNION ALL and subqueries, straight from the text.
 
-Nothing is rewritten here: that is for `plait.rewrite`. All errors of a query are found in one go, as far as
-one does not stand in the way of another.
+Nothing is rewritten here: that is for `plait.rewrite`. All errors of a query are found in one go, as far
+as one does not stand in the way of another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -15,9 +16,11 @@ from plait.expressions import coercion
 from plait.expressions.functions import FunctionTypeError
 from plait.expressions.nodes import Column, Expression
 from plait.language.attempts import Attempts
-from plait.language.bind_block import Block, is_window_call
+from plait.language.bind_block import Block
 from plait.language.bind_expressions import ExpressionBinder, contains_aggregate
-from plait.language.bind_from import FromBinder, Relations
+from plait.language.bind_items import CommonTables, ItemBinder, Relations
+from plait.language.bind_joins import JoinBinder
+from plait.language.bind_windows import group_window, is_window_call, place_windows, provisional
 from plait.language.outputs import (
     Limit,
     check_column_type,
@@ -30,8 +33,9 @@ from plait.language.scope import BoundRelation, Scope
 from plait.language.spans import span_of
 from plait.plan.nodes import Node, Project, SortKey, Static, Union
 
-# A name of WITH whose own text has errors maps to None: reading it is no further error.
-CommonTables = Mapping[str, BoundRelation | None]
+# Plans are walked recursively, and one that is read twice counts twice when it is written out.
+DEEPEST_NESTING = 32
+MOST_READS = 1_000
 
 
 class QueryBinder:
@@ -40,7 +44,7 @@ class QueryBinder:
     def __init__(self, relations: Relations, source: Source, errors: list[PlaitError]) -> None:
         self._source = source
         self._errors = errors
-        self._from = FromBinder(relations, self.bind, source, errors)
+        self._items = ItemBinder(relations, self.bind, source, errors)
 
     def bind(self, query: exp.Query, ctes: CommonTables) -> BoundRelation:
         attempts = Attempts(self._errors)
@@ -89,20 +93,21 @@ class QueryBinder:
         relation = self.bind(cte.this, ctes)
         alias = cte.args["alias"]
         names = tuple(column.name for column in alias.columns)
-        return self._from.renamed(relation, names, alias) if names else relation
+        return self._items.renamed(relation, names, alias) if names else relation
 
     # SELECT
 
     def _select(self, select: exp.Select, ctes: CommonTables) -> BoundRelation:
-        items = self._from.items(select, ctes)
-        check_order_and_limit(select, self._source)
+        items = self._items.items(select, ctes)
+        depth, reads = self._extent([item.relation for item in items], select)
         group = select.args.get("group")
         keys = group.expressions if group is not None else []
         aggregated = bool(keys) or _has_aggregates(select)
-        self._check_having(select, aggregated)
-        grouped = self._from.group_window([key for key in keys if is_window_call(key)], items)
         limited = select.args.get("limit") is not None
         ticks = aggregated or limited or any(item.ticks_by_itself for item in items)
+        attempts = Attempts(self._errors)
+        attempts.run(check_order_and_limit, select, self._source)
+        attempts.run(self._check_having, select, aggregated)
         if ticks and all(item.is_static for item in items):
             raise UnsupportedError(
                 "no-stream",
@@ -110,9 +115,33 @@ class QueryBinder:
                 hint="a continuous query reads a stream; prepare the table outside of Plait",
                 span=span_of(select.args["from_"], self._source),
             )
-        relations = self._from.place_windows(items, ticks, grouped)
-        bound_from = self._from.join(select, items, relations)
-        return Block(select, bound_from, aggregated, self._source, self._errors).bind()
+        calls = [key for key in keys if is_window_call(key)]
+        windowed = attempts.run(group_window, calls, items, self._source) if calls else items
+        if windowed is None:
+            relations, are_sound = [provisional(item, ticks) for item in items], False
+        else:
+            relations, are_sound = place_windows(windowed, ticks, self._source, self._errors)
+        joins = select.args.get("joins") or []
+        bound_from = JoinBinder(self._source, self._errors).bind(joins, items, relations, are_sound)
+        block = Block(select, bound_from, aggregated, self._source, self._errors)
+        relation = attempts.run(block.bind)
+        attempts.check()
+        assert relation is not None
+        return replace(relation, depth=depth, reads=reads)
+
+    def _extent(self, relations: Sequence[BoundRelation], node: exp.Expr) -> tuple[int, int]:
+        """The depth of a block over these relations, and how many sources it reads when written out."""
+        depth = 1 + max(relation.depth for relation in relations)
+        reads = sum(relation.reads for relation in relations)
+        if depth > DEEPEST_NESTING:
+            message = f"queries and subqueries are nested more than {DEEPEST_NESTING} levels deep here"
+        elif reads > MOST_READS:
+            message = (
+                f"with all that it reads in place, this reads {reads:,} sources; {MOST_READS:,} is the limit"
+            )
+        else:
+            return depth, reads
+        raise UserError("too-large", message, hint="split it", span=span_of(node, self._source))
 
     def _check_having(self, select: exp.Select, aggregated: bool) -> None:
         having = select.args.get("having")
@@ -137,9 +166,9 @@ class QueryBinder:
             self._check_branch(node, branch, branches[0])
         plans = self._unified(nodes, branches)
         ranges_us = {branch.range_us for branch in branches}
-        relation = BoundRelation(
-            Union(tuple(plans)), branches[0].columns, ranges_us.pop() if len(ranges_us) == 1 else None
-        )
+        range_us = ranges_us.pop() if len(ranges_us) == 1 else None
+        depth, reads = self._extent(branches, union)
+        relation = BoundRelation(Union(tuple(plans)), branches[0].columns, range_us, depth, reads)
         return self._limited(union, relation) if union.args.get("limit") else relation
 
     def _check_branch(self, node: exp.Expr, branch: BoundRelation, first: BoundRelation) -> None:
@@ -198,7 +227,7 @@ class QueryBinder:
                 SortKey(expression, bool(ordered.args.get("desc")), bool(ordered.args["nulls_first"]))
             )
         limit = Limit(tuple(keys), limit_count(union.args["limit"], self._source))
-        return BoundRelation(project(relation.plan, columns, limit), relation.columns, relation.range_us)
+        return replace(relation, plan=project(relation.plan, columns, limit))
 
 
 def _has_aggregates(select: exp.Select) -> bool:

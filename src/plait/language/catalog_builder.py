@@ -1,8 +1,8 @@
 """From statements to the catalog: what is declared once all files are read.
 
-Decides how names meet. Streams, tables and queries share one space of names, sites have their own; a link
-is the same in both directions. Statements may refer to what is declared later or in another file, except
-DROP, which takes away something declared before it.
+Decides how names meet. Streams, tables and queries share one space of names, sites have their own. A link
+works in both directions unless the way back is declared by itself. Statements may refer to what is
+declared later or in another file, except DROP, which takes away something declared before it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def build_catalog(files: Iterable[tuple[Path, Iterable[Statement]]]) -> Declarat
 class _Builder:
     relations: dict[str, tuple[_Relation, Path]] = field(default_factory=dict)
     sites: dict[str, CreateSite | Unreadable] = field(default_factory=dict)
-    links: dict[frozenset[str], CreateLink] = field(default_factory=dict)
+    links: dict[tuple[str, str], CreateLink] = field(default_factory=dict)
     dropped: dict[str, Span] = field(default_factory=dict)
     errors: list[PlaitError] = field(default_factory=list)
 
@@ -102,8 +102,8 @@ class _Builder:
             self.errors.append(_duplicate(statement.name, "site", first.name.span))
 
     def _add_link(self, statement: CreateLink) -> None:
-        ends = frozenset({statement.source.key, statement.target.key})
-        if len(ends) == 1:
+        ends = (statement.source.key, statement.target.key)
+        if ends[0] == ends[1]:
             self.errors.append(
                 UserError("link", "a link joins two different sites", span=statement.target.span)
             )
@@ -111,8 +111,9 @@ class _Builder:
             self.errors.append(
                 UserError(
                     "duplicate",
-                    f"`{statement.source.text}` and `{statement.target.text}` are linked already",
-                    detail=f"first at {self.links[ends].span}; a link works in both directions",
+                    f"there is already a link from `{statement.source.text}` to `{statement.target.text}`",
+                    detail=f"first declared at {self.links[ends].span}",
+                    hint="keep one of them",
                     span=statement.span,
                 )
             )
@@ -130,7 +131,7 @@ class _Builder:
         match drop.kind:
             case "link":
                 assert drop.target is not None
-                found = self.links.pop(frozenset({key, drop.target.key}), None) is not None
+                found = self.links.pop((key, drop.target.key), None) is not None
             case "site":
                 found = self.sites.pop(key, None) is not None
             case kind:
@@ -218,14 +219,15 @@ class _Builder:
 
     def _links(self) -> tuple[Link, ...]:
         links = []
-        for statement in self.links.values():
+        for ends, statement in self.links.items():
             source = self._known_site(statement.source.text, statement.source.span)
             target = self._known_site(statement.target.text, statement.target.span)
             if source is not None and target is not None:
                 options = _by_key(statement.options)
-                links.append(
-                    Link(source, target, _fraction(options, "bandwidth"), _number(options, "latency"))
-                )
+                bandwidth, latency_us = _fraction(options, "bandwidth"), _number(options, "latency")
+                links.append(Link(source, target, bandwidth, latency_us))
+                if (ends[1], ends[0]) not in self.links:
+                    links.append(Link(target, source, bandwidth, latency_us))
         return tuple(links)
 
     def _home(self, options: Mapping[str, Option]) -> str | None:

@@ -2,8 +2,8 @@
 
 A block sees the columns of its FROM items, by name or qualified by the item's alias, whatever their case.
 Where the items tick, `window_start` and `window_end` (also `window.start`, `window.end`,
-`alias.window_end`) are columns that nobody declared: real columns of that name win. The columns of `JOIN …
-USING` are one column when they are not qualified.
+`alias.window_end`) are columns that nobody declared: real columns of that name win. The columns of `JOIN
+… USING` are one column when they are not qualified.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WINDOW_FIELDS = {"start": "window_start", "end": "window_end"}
 
 @dataclass(frozen=True)
 class BoundRelation:
-    """Rows that a block can read: a plan and the names of its columns.
+    """Rows that a block can read: a plan, the names of its columns, and how large it is written out.
 
     `range_us` is the range of its windows if it ticks by time and they are all alike; `window_start` needs
     it.
@@ -36,6 +36,8 @@ class BoundRelation:
     plan: Node
     columns: tuple[str, ...]
     range_us: int | None = None
+    depth: int = 0  # blocks inside each other
+    reads: int = 1  # streams and tables, each as often as it is read
 
     @property
     def ticks(self) -> bool:
@@ -107,10 +109,10 @@ class Scope:
 
     def find(self, name: str) -> Expression | None:
         """The one real column of an unqualified name, if it is there exactly once."""
-        if name.lower() in self.merged:
-            return self.merged[name.lower()].expression
+        merged = self.merged.get(name.lower())
         found = self._unqualified.get(name.lower(), ())
-        return found[0] if len(found) == 1 else None
+        candidates = found if merged is None else (merged.expression, *found)
+        return candidates[0] if len(candidates) == 1 else None
 
     def resolve(self, node: exp.Column, source: Source) -> Expression:
         """What a written column name stands for; raises with the closest name if it is nothing."""

@@ -1,18 +1,19 @@
 """Which syntax a query may use: an allow-list of the parser's node classes and of the parts of each.
 
-The parser accepts the grammar of some thirty databases. What is not listed here is refused by name, so that
-nothing it happens to swallow is silently dropped. Parts that are listed but not always fit (a subquery in
-an expression, DISTINCT outside `count`) are refused where they are bound.
+The parser accepts the grammar of some thirty databases. What is not listed here is refused by name, so
+that nothing it happens to swallow is silently dropped. Parts that are listed but not always fit (a
+subquery in an expression, DISTINCT outside `count`) are refused where they are bound.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from sqlglot import exp
 
-from plait.errors import PlaitError, Source, UnsupportedError
+from plait.errors import PlaitError, Source, Span, UnsupportedError
 from plait.language.dialect import WindowClause, WindowTable
 from plait.language.spans import span_of
 
@@ -91,6 +92,10 @@ ALLOWED: Mapping[type[exp.Expr], frozenset[str]] = MappingProxyType(
     }
 )
 
+_KEYWORDS = re.compile(r"[A-Z]{2,}(?: [A-Z]{2,})*")
+# How many characters keywords may stand before what they introduce.
+_FAR = 200
+
 _JOIN_OUTSIDE = "write it as a subquery in FROM and join it"
 
 # What is refused: the construct's name as users know it, and what to do instead.
@@ -115,7 +120,7 @@ _REFUSED_PARTS: Mapping[tuple[type[exp.Expr], str], tuple[str, str]] = MappingPr
         (exp.Select, "locks"): ("FOR UPDATE", "leave it out: queries only read"),
         (exp.Select, "connect"): ("CONNECT BY", ""),
         (exp.Select, "kind"): ("SELECT AS …", "select the columns one by one"),
-        (exp.Union, "distinct"): ("UNION DISTINCT", "use UNION ALL"),
+        (exp.Union, "distinct"): ("UNION without ALL", "use UNION ALL"),
         (exp.Union, "by_name"): ("UNION BY NAME", "select the columns in the same order and use UNION ALL"),
         (exp.Union, "offset"): ("OFFSET", "use ORDER BY … LIMIT"),
         (exp.With, "recursive"): ("WITH RECURSIVE", ""),
@@ -215,7 +220,7 @@ def check_syntax(query: exp.Expr, source: Source) -> Iterator[PlaitError]:
                 continue
             if part not in allowed:
                 described = _REFUSED_PARTS.get((type(node), part), (_readable(part), ""))
-                yield _refused(_first_node(value) or node, described, source)
+                yield _refused_part(node, _first_node(value), described, source)
                 continue
             if isinstance(value, exp.Expr):
                 stack.append(value)
@@ -240,6 +245,38 @@ def _first_node(value: object) -> exp.Expr | None:
     if isinstance(value, list):
         value = value[0]
     return value if isinstance(value, exp.Expr) else None
+
+
+def _refused_part(
+    node: exp.Expr, value: exp.Expr | None, described: tuple[str, str], source: Source
+) -> PlaitError:
+    error = _refused(value or node, described, source)
+    keywords = _KEYWORDS.search(described[0])
+    if keywords is not None:
+        error.span = _with_keywords(keywords[0], node, value, source)
+    return error
+
+
+def _with_keywords(keywords: str, node: exp.Expr, value: exp.Expr | None, source: Source) -> Span:
+    """The place of a refused part with its keywords, which the tree does not place.
+
+    They stand in the text before what they introduce, or else somewhere in the node.
+    """
+    whole = span_of(node, source)
+    part = whole if value is None else span_of(value, source)
+    pattern = re.compile(r"\b" + r"\s+".join(keywords.split()) + r"\b", re.IGNORECASE)
+    if part != whole:
+        introduced = part.start
+    else:
+        inside = node.expression if isinstance(node, exp.Union) else node
+        introduced = min(
+            (span_of(name, source).start for name in inside.find_all(exp.Identifier, exp.Literal)), default=0
+        )
+    before = list(pattern.finditer(source.text, max(0, introduced - _FAR), introduced))
+    found = before[-1] if before else pattern.search(source.text, whole.start, whole.end)
+    if found is None:
+        return part
+    return Span(source, found.start(), found.end() if part == whole else max(part.end, found.end()))
 
 
 def _refused(node: exp.Expr, described: tuple[str, str], source: Source) -> PlaitError:
