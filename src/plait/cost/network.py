@@ -46,7 +46,7 @@ class Resource(NamedTuple):
         """
         match self.kind:
             case ResourceKind.CORES:
-                return f"{number_text(quantity)} cores"
+                return number_text(quantity)
             case ResourceKind.MEMORY:
                 return bytes_text(quantity)
             case ResourceKind.OUTGOING | ResourceKind.INCOMING | ResourceKind.LINK:

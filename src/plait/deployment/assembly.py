@@ -55,8 +55,8 @@ class Overload:
         show = self.resource.show
         free = max(0.0, self.limit - self.used)
         return (
-            f"needs {show(self.needed)} of {self.resource}, where {show(free)} of {show(self.limit)} "
-            f"are free: {show(self.needed - free)} too much"
+            f"needs {show(self.needed)} of {self.resource}, with {show(free)} of {show(self.limit)} left: "
+            f"{show(self.needed - free)} too much"
         )
 
 
