@@ -40,7 +40,9 @@ bench: $(RUN) ## All benchmarks; one of them: .venv/bin/plait bench NAME
 	$(BIN)/plait bench --all
 
 pictures: $(RUN) ## Draw the documentation's pictures anew
-	$(BIN)/python tools/draw_pictures.py
+	for picture in docs/images/*.svg; do \
+	  $(BIN)/plait plan "examples/$$(basename "$$picture" .svg).sql" --format svg --output "$$picture"; \
+	done
 
 lock: $(DEV) ## Renew both lock files from pyproject.toml
 	tools/lock

@@ -25,7 +25,8 @@ from plait.picture.words import report_text
 from plait.plan.nodes import sources_of
 from plait.planners import DEFAULT_PLANNER, PLANNERS, driver
 from plait.planners.driver import PlanReport
-from plait.quantity_text import counted
+from plait.quantity_text import counted, number_text
+from plait.statistics import Statistics, declared
 from plait.table_text import table_text, value_text
 from plait.workload import Query, Workload
 
@@ -72,17 +73,21 @@ class Session:
             raise UserError("unknown-query", f"there is no query `{name}`", hint=closest(name, self.queries))
         return found
 
-    def check(self) -> Check:
-        """What was declared. That there is nothing wrong with it is known since it was opened."""
-        return Check(self.workload)
+    def check(self, *, sample: bool = False) -> Check:
+        """What was declared. That there is nothing wrong with it is known since it was opened.
 
-    def plan(self, planner: str = DEFAULT_PLANNER) -> Plan:
-        """Plan all queries together. Nothing is run."""
-        return Plan(driver.plan(self.workload, planner=planner))
+        With `sample`, rates, sizes and numbers of distinct values are also estimated from stored data.
+        """
+        return Check(self.workload, self._sampled if sample else None)
 
-    def compare(self, planners: Sequence[str] = tuple(PLANNERS)) -> list[Plan]:
+    def plan(self, planner: str = DEFAULT_PLANNER, *, sample: bool = False) -> Plan:
+        """Plan all queries together. Nothing is run. With `sample`, what is not declared is estimated."""
+        return self.compare([planner], sample=sample)[0]
+
+    def compare(self, planners: Sequence[str] = tuple(PLANNERS), *, sample: bool = False) -> list[Plan]:
         """Plan with several planners, all of them unless named, under the same statistics."""
-        return [Plan(report) for report in driver.compare(self.workload, planners)]
+        statistics = self._sampled if sample else None
+        return [Plan(report) for report in driver.compare(self.workload, planners, statistics=statistics)]
 
     def evaluate(self, query: str, *, as_of_watermark: bool = False) -> Rows:
         """The rows that a query means over the stored data.
@@ -92,6 +97,12 @@ class Session:
         from plait.evaluator import evaluate
 
         return Rows(evaluate(self.query(query), self._data, closed_only=as_of_watermark))
+
+    @cached_property
+    def _sampled(self) -> Statistics:
+        from plait.engines.sampling import sample
+
+        return sample(self.workload.catalog)
 
     @cached_property
     def _data(self) -> StoredData:
@@ -113,8 +124,9 @@ class Session:
 class Check:
     """What is declared, for reading and for machines."""
 
-    def __init__(self, workload: Workload) -> None:
+    def __init__(self, workload: Workload, sampled: Statistics | None = None) -> None:
         self.workload = workload
+        self.sampled = sampled
 
     def to_text(self, width: int | None = None) -> str:
         catalog, queries = self.workload.catalog, self.workload.queries
@@ -124,14 +136,44 @@ class Check:
             counted(len(catalog.sites), "site"),
             counted(len(queries), "query", "queries"),
         )
-        text = f"all right: {', '.join(counts)}"
-        if not queries:
-            return text
-        rows = [
-            [query.name, ", ".join(_sources(query)), ", ".join(f"{n} {t}" for n, t in _columns(query))]
-            for query in queries.values()
-        ]
-        return f"{text}\n\n{table_text(['query', 'of', 'gives'], rows, width=width)}"
+        parts = [f"all right: {', '.join(counts)}"]
+        if queries:
+            rows = [
+                [query.name, ", ".join(_sources(query)), ", ".join(f"{n} {t}" for n, t in _columns(query))]
+                for query in queries.values()
+            ]
+            parts.append(table_text(["query", "of", "gives"], rows, width=width))
+        if self.sampled is not None:
+            rows = [
+                [
+                    each["relation"],
+                    each["statistic"],
+                    *map(_estimate_text, (each["declared"], each["sampled"])),
+                ]
+                for each in self._statistics()
+            ]
+            columns = ["stream or table", "statistic", "declared", "sampled"]
+            parts.append(table_text(columns, rows, numeric={2, 3}, width=width))
+        return "\n\n".join(parts)
+
+    def _statistics(self) -> list[dict[str, Any]]:
+        """What was sampled, beside what is declared."""
+        if self.sampled is None:
+            return []
+        known = declared(self.workload.catalog).estimates
+        found = []
+        for key, estimate in self.sampled.estimates.items():
+            said = known.get(key)
+            relation, statistic = key
+            found.append(
+                {
+                    "relation": relation,
+                    "statistic": statistic,
+                    "declared": None if said is None else said.value,
+                    "sampled": estimate.value,
+                }
+            )
+        return found
 
     def to_json(self) -> dict[str, Any]:
         catalog = self.workload.catalog
@@ -148,6 +190,7 @@ class Check:
                 }
                 for query in self.workload.queries.values()
             ],
+            "statistics": self._statistics(),
             "errors": [],
         }
 
@@ -162,6 +205,10 @@ def _sources(query: Query) -> list[str]:
 
 def _columns(query: Query) -> list[tuple[str, str]]:
     return [(name, str(type_)) for name, type_ in zip(query.columns, query.plan.types, strict=True)]
+
+
+def _estimate_text(value: float | None) -> str:
+    return "" if value is None else number_text(value)
 
 
 class Plan:

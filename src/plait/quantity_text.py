@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 _SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -24,9 +26,7 @@ def number_text(value: float) -> str:
     for scale, letter in _SCALES:
         if abs(value) >= scale * 0.9995:
             return f"{value / scale:.3g}{letter}"
-    if abs(value) >= 0.001:
-        return f"{value:.3g}"
-    return f"{value:.8f}".rstrip("0") if abs(value) >= 1e-8 else "almost 0"
+    return f"{Decimal(f'{value:.3g}'):f}"
 
 
 def rate_text(rows_per_s: float) -> str:

@@ -16,7 +16,7 @@ from importlib import import_module
 import click
 
 from plait.cli.invocation import Invocation, show_error
-from plait.errors import InternalError, PlaitError, UserError
+from plait.errors import InternalError, PlaitError, UserError, closest
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
@@ -98,7 +98,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def _usage_error(error: click.UsageError) -> PlaitError:
     command = error.ctx.command_path if error.ctx else "plait"
-    return UserError("usage", error.format_message(), hint=f"`{command} --help` shows how it is used")
+    hint = f"`{command} --help` shows how it is used"
+    if isinstance(error, click.NoSuchCommand):
+        hint = "\n".join(filter(None, (closest(error.command_name, COMMANDS), hint)))
+    return UserError("usage", error.format_message(), hint=hint)
 
 
 def _internal_error(error: Exception) -> PlaitError:

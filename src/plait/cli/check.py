@@ -8,6 +8,8 @@ from plait.cli.invocation import (
     files_argument,
     json_option,
     open_session,
+    progress,
+    sample_option,
     terminal_width,
     write_json,
     write_result,
@@ -16,21 +18,25 @@ from plait.cli.invocation import (
 
 @click.command("check")
 @files_argument
+@sample_option
 @json_option
-def command(files: tuple[str, ...], as_json: bool) -> None:
+def command(files: tuple[str, ...], sample: bool, as_json: bool) -> None:
     """Check declarations and queries, and say everything that is wrong with them.
 
     FILE is an SQL file, a folder (all *.sql files in it) or - for standard input. Several files are read as
-    one: a query may use what another file declares, in any order. Nothing is run and no data is read.
+    one: a query may use what another file declares, in any order. Nothing is run; data is read with --sample.
 
     \b
     Examples:
       plait check queries.sql
+      plait check queries.sql --sample
       plait check streams.sql alerts/ --json
 
     The exit code is 0 if all is well and 2 if anything is wrong.
     """
-    check = open_session(files).check()
+    session = open_session(files)
+    with progress("sampling" if sample else "checking"):
+        check = session.check(sample=sample)
     if as_json:
         write_json(check.to_json())
     else:

@@ -41,8 +41,8 @@ def command(output: Path) -> None:
     """
     file = _examples() / "airline.sql"
     _say(
-        "An airline has standing queries at its gates, in its terminals and in its back offices, over streams",
-        "of flights, check-ins, baggage, weather and sales that come in at four sites. They are in",
+        "An airline has standing queries at its gates, in its terminals and in its back offices, over",
+        "streams of flights, check-ins, baggage, weather and sales that come in at four sites. They are in",
         f"{file}",
     )
     session = _check(file)
@@ -83,8 +83,8 @@ def _plan(session: Session, file: Path) -> Plan:
         "",
         f"Alone, the queries take {number_text(alone)} cores; planned together, {number_text(together)}:",
         f"{counted(shared.shared_operators, 'operator')} of {shared.operators:,} serve several queries.",
-        "gate_17 and gate_17_display were written by two teams in different words. Both ask for the same rows,",
-        "and get them from the same operator.",
+        "gate_17 and gate_17_display were written by two teams in different words. Both ask for the same",
+        "rows, and get them from the same operator.",
     )
     return plans["plait"]
 

@@ -58,6 +58,14 @@ def json_option(function: Decorated) -> Decorated:
     )(function)
 
 
+def sample_option(function: Decorated) -> Decorated:
+    return click.option(
+        "--sample",
+        is_flag=True,
+        help="Estimate rates, sizes and numbers of distinct values from stored data.",
+    )(function)
+
+
 def output_option(function: Decorated) -> Decorated:
     return click.option(
         "--output", "-o", type=click.Path(path_type=Path), help="Write to this file instead of the terminal."

@@ -14,6 +14,7 @@ from plait.cli.invocation import (
     open_session,
     output_option,
     progress,
+    sample_option,
     terminal_width,
     write_json,
     write_result,
@@ -42,6 +43,7 @@ FORMATS = ("text", "json", "dot", "svg")
     show_default=True,
     help="json is the plan document, svg a picture, dot the same for Graphviz.",
 )
+@sample_option
 @output_option
 @click.option("--full", is_flag=True, help="Leave nothing out of long lists.")
 @click.pass_obj
@@ -51,13 +53,14 @@ def command(
     planner: str,
     compare: bool,
     output_format: str,
+    sample: bool,
     output: Path | None,
     full: bool,
 ) -> None:
     """Plan all queries together, and show what is shared and what it costs.
 
     Queries that need the same filter, join or window get it from one operator, however each of them was
-    written. Nothing is run and no data is read: costs follow from the declared rates.
+    written. Nothing is run: costs follow from the declared rates, or with --sample from stored data.
 
     \b
     Examples:
@@ -74,14 +77,14 @@ def command(
         if output_format not in ("text", "json"):
             raise UserError("usage", "--compare has no picture", hint="use --format text or json")
         with progress("planning"):
-            plans = session.compare()
+            plans = session.compare(sample=sample)
         if output_format == "json":
             write_json({"plans": [plan.to_json() for plan in plans]}, output)
         else:
             write_result(compared(plans), output)
         return
     with progress("planning"):
-        plan = session.plan(planner)
+        plan = session.plan(planner, sample=sample)
     notify(plan.report.notices)
     match output_format:
         case "json":

@@ -15,7 +15,7 @@ from plait.deployment.deployment import (
     SiteUse,
     StreamKind,
 )
-from plait.picture.describe import description, window_text
+from plait.picture.describe import description, names_of, window_text
 from plait.picture.diagram import Box, BoxKind, Diagram, Refusal, SiteFrame
 from plait.picture.words import caption, headline, users_of
 from plait.quantity_text import bytes_per_s_text, number_text, rate_text
@@ -31,14 +31,14 @@ def diagram_of(deployment: Deployment, planner: str) -> Diagram:
         for stream in operator.inputs:
             arrows[_where_read(deployment, stream, operator.site), _operator_id(operator.id)] = None
     for flow in deployment.flows:
-        stream = deployment.stream_by_id[flow.stream]
+        carried = deployment.stream_by_id[flow.stream]
         boxes.append(
             Box(
                 _flow_id(flow.stream, flow.target),
                 BoxKind.FLOW,
                 f"from {flow.source}",
                 (bytes_per_s_text(flow.bytes_per_s),),
-                tooltip=f"{', '.join(stream.sources)}: {rate_text(stream.rate_rows_per_s)}",
+                tooltip=f"{', '.join(carried.sources)}: {rate_text(carried.rate_rows_per_s)}",
                 site=flow.target,
                 queries=users[deployment.producer_of[flow.stream].id],
             )
@@ -85,8 +85,7 @@ def _operator_box(deployment: Deployment, operator: Operator, queries: frozenset
             return Box(id_, BoxKind.TABLE, stream.sources[0], site=operator.site, queries=queries)
         case StreamKind.DERIVED:
             does = description(deployment.plans[stream.signature])
-            windows = " ".join(dict.fromkeys(window_text(w) for w in operator.windows if w is not None))
-            lines = (does, f"{windows}  {rate}".strip())
+            lines = (does, " ".join((*_windows(deployment, operator), rate)))
             return Box(
                 id_,
                 BoxKind.OPERATOR,
@@ -97,6 +96,16 @@ def _operator_box(deployment: Deployment, operator: Operator, queries: frozenset
                 queries=queries,
                 shared=len(queries) > 1,
             )
+
+
+def _windows(deployment: Deployment, operator: Operator) -> list[str]:
+    """The windows that the operator reads through, equal ones once."""
+    texts: dict[str, None] = {}
+    for stream, window in zip(operator.inputs, operator.windows, strict=True):
+        if window is not None:
+            plan = deployment.plans[deployment.stream_by_id[stream].signature]
+            texts[window_text(window, [name.text for name in names_of(plan)])] = None
+    return list(texts)
 
 
 def _tooltip(operator: Operator, stream: DeployedStream, does: str, queries: frozenset[str]) -> str:

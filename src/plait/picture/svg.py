@@ -34,6 +34,7 @@ text { font-family: system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans
 .heading { font-size: 16px; font-weight: 600; }
 .title { font-size: 12px; font-weight: 600; }
 .line { font-size: 10.5px; fill: #59636e; }
+.caption { font-size: 10.5px; fill: #59636e; stroke: #f6f8fa; stroke-width: 4px; paint-order: stroke; }
 .badge { font-size: 10.5px; font-weight: 600; fill: #ffffff; }
 .canvas { fill: #ffffff; }
 .frame { fill: #f6f8fa; stroke: #d1d9e0; }
@@ -53,6 +54,7 @@ text { font-family: system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3; }
   .line { fill: #9198a1; }
+  .caption { fill: #9198a1; stroke: #151b23; }
   .canvas { fill: #0d1117; }
   .frame { fill: #151b23; stroke: #3d444d; }
   .stream { fill: #0c2d6b; stroke: #388bfd; }
@@ -162,6 +164,7 @@ def _drawing(diagram: Diagram, measured: Mapping[str, _Measured]) -> _Section:
     ]
     placement = lay_out(items, diagram.arrows, framed=bool(frames))
     elements: list[str] = []
+    captions: list[str] = []  # above the arrows, which may pass where a caption is
     width = placement.width
     for site, band in zip(frames, placement.bands, strict=False):  # boxes without a site have no frame
         caption = shortened(site.caption, WIDEST_CAPTION, LINE_SIZE)
@@ -170,9 +173,10 @@ def _drawing(diagram: Diagram, measured: Mapping[str, _Measured]) -> _Section:
         frame = replace(band, width=max(band.width, needed))
         width = max(width, frame.right)
         elements.append(_rectangle(frame, "frame", 8))
-        elements.append(_text(frame.left + PADDING, frame.top + 17, caption, "line"))
+        captions.append(_text(frame.left + PADDING, frame.top + 17, caption, "caption"))
     for (source, _), points in placement.routes.items():
         elements += _arrow(points, measured[source].style)
+    elements += captions
     for id_, rectangle in placement.boxes.items():
         elements += _box(measured[id_], rectangle)
     return _Section(elements, width, placement.height)

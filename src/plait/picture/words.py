@@ -81,14 +81,17 @@ def _shared(deployment: Deployment, users: Users, limit: int | None, width: int 
 
 def _queries(deployment: Deployment, users: Users, limit: int | None, width: int | None) -> list[str]:
     rows = []
+    several_sites = len(deployment.sites) > 1
     for query in deployment.admitted[:limit]:
         assert query.stream is not None, query.name
         own = [o for o in deployment.operators_of(query) if _is_work(deployment, o)]
         shared = sum(len(users[operator.id]) > 1 for operator in own)
         work = f"{counted(len(own), 'operator')}, {shared:,} shared"
         rate = deployment.stream_by_id[query.stream].rate_rows_per_s
-        rows.append([query.name, query.site or "", work, rate_text(rate)])
-    return _listed(["query", "at", "needs", "gives"], rows, len(deployment.admitted), width)
+        at = [query.site or ""] if several_sites else []
+        rows.append([query.name, *at, work, rate_text(rate)])
+    columns = ["query", *(["at"] if several_sites else []), "needs", "gives"]
+    return _listed(columns, rows, len(deployment.admitted), width)
 
 
 def _names(names: Sequence[str]) -> str:

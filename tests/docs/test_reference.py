@@ -1,0 +1,50 @@
+"""The language reference names every option, and the pictures are those of today's plans."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import plait
+from plait.language import options
+from plait.planners import PLANNERS
+
+ROOT = Path(__file__).parents[2]
+RULES = {
+    rule.key
+    for rules in (options.STREAM_OPTIONS, options.TABLE_OPTIONS, options.SITE_OPTIONS, options.LINK_OPTIONS)
+    for rule in rules
+}
+
+
+def test_the_reference_has_every_option_and_no_other() -> None:
+    reference = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ((?:`[a-z_.<>]+`(?:, )?)+) \|", reference, flags=re.MULTILINE)
+    named = {name.replace("<column>", "*") for row in rows for name in re.findall(r"`([^`]+)`", row)}
+    assert named | {"rows", "latency"} == RULES
+    assert "`rows`" in reference
+    assert "`latency`" in reference
+
+
+def test_the_command_line_reference_has_every_planner() -> None:
+    reference = (ROOT / "docs" / "command_line.md").read_text(encoding="utf-8")
+    assert all(f"`{name}`" in reference for name in PLANNERS)
+
+
+@pytest.mark.parametrize(
+    "picture", sorted((ROOT / "docs" / "images").glob("*.svg")), ids=lambda path: path.stem
+)
+def test_pictures_show_the_plans_of_today(picture: Path) -> None:
+    drawn = plait.open(ROOT / "examples" / f"{picture.stem}.sql").plan().to_svg()
+    assert picture.read_text(encoding="utf-8") == drawn, "run `make pictures`"
+
+
+@pytest.mark.parametrize(
+    "document", [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))], ids=lambda p: p.name
+)
+def test_links_lead_somewhere(document: Path) -> None:
+    text = re.sub(r"```.*?```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+        assert (document.parent / target).exists(), f"{document.name} links to {target}"

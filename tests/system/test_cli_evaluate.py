@@ -1,0 +1,144 @@
+"""`plait evaluate`: which queries, in which format; and `plait check`, `plait demo`, `plait bench`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import plait
+from plait.cli import run
+
+ROOT = Path(__file__).parents[2]
+TRAFFIC = str(ROOT / "examples" / "traffic.sql")
+
+STREAM = """
+CREATE STREAM s (name STRING, x INT, y DOUBLE, d DECIMAL(6, 2), ok BOOLEAN, day DATE, ts TIMESTAMP,
+                 WATERMARK FOR ts AS ts - INTERVAL 1 MINUTE)
+  WITH (connector = 'files', path = '{path}', format = 'csv', header = true);
+CREATE CONTINUOUS QUERY every AS SELECT name, x, y, d, ok, day, ts FROM s;
+CREATE CONTINUOUS QUERY minutes AS SELECT window_end, count(*) AS n FROM s [RANGE 1 MINUTE];
+"""
+ROWS = '''name,x,y,d,ok,day,ts
+"with, comma and ""quotes""",1,0.5,12.50,true,2026-01-31,2026-01-31 12:00:00
+"",,,,,,2026-01-31 12:00:30.5
+,2,1e300,-0.01,false,1999-12-31,2026-01-31 12:05:00
+'''
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "rows.csv").write_text(ROWS)
+    file = tmp_path / "s.sql"
+    file.write_text(STREAM.format(path="rows.csv"))
+    return file
+
+
+def test_one_query_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["evaluate", TRAFFIC, "left_turns"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "left_turns: 1 row"
+    assert lines[-1].split() == ["SOXFAN4", "50"]
+
+
+def test_all_queries_unless_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["evaluate", TRAFFIC]) == 0
+    shown = capsys.readouterr().out
+    assert [line.split(":")[0] for line in shown.splitlines() if " row" in line] == [
+        "left_turns",
+        "slower_turns",
+        "speed_by_type",
+        "gone_straight",
+    ]
+
+
+def test_csv_can_be_read_as_a_stream_again(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = tmp_path / "again.csv"
+    assert run(["evaluate", str(file), "every", "--format", "csv", "--output", str(written)]) == 0
+    again = plait.open_text(STREAM.format(path="again.csv"), base=tmp_path)
+    assert again.evaluate("every").rows == plait.open(file).evaluate("every").rows
+    assert capsys.readouterr().out == ""
+
+
+def test_csv_holds_one_query(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["evaluate", str(file), "--format", "csv"]) == 2
+    assert "CSV holds the rows of one query, and there are 2" in capsys.readouterr().err
+
+
+def test_json_has_types_and_exact_values(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["evaluate", str(file), "every", "--format", "json"]) == 0
+    (query,) = json.loads(capsys.readouterr().out)["queries"]
+    assert query["name"] == "every"
+    assert query["columns"][3] == {"name": "d", "type": "DECIMAL(6,2)"}
+    assert query["row_count"] == 3
+    assert query["rows"][2] == [
+        'with, comma and "quotes"',
+        1,
+        0.5,
+        "12.50",
+        True,
+        "2026-01-31",
+        "2026-01-31T12:00:00",
+    ]
+
+
+def test_limit(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["evaluate", str(file), "every", "--limit", "1"]) == 0
+    assert "… 2 more rows" in capsys.readouterr().out
+    assert run(["evaluate", str(file), "every", "--limit", "1", "--format", "csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert run(["evaluate", str(file), "every", "--limit", "0"]) == 0
+    assert "more row" not in capsys.readouterr().out
+
+
+def test_as_of_watermark_leaves_open_what_is_open(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["evaluate", str(file), "minutes"]) == 0
+    assert capsys.readouterr().out.startswith("minutes: 2 rows")
+    assert run(["evaluate", str(file), "minutes", "--as-of-watermark"]) == 0
+    assert capsys.readouterr().out.startswith("minutes: 1 row\n")
+
+
+def test_mistakes(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["evaluate", str(file), "evry"]) == 2
+    assert run(["evaluate", "no_such_folder"]) == 2
+    (tmp_path / "rows.csv").unlink()
+    assert run(["evaluate", str(file), "every"]) != 0
+    error = capsys.readouterr().err
+    assert "did you mean `every`?" in error
+    assert "there is no file or folder no_such_folder" in error
+    assert "rows.csv" in error
+    assert "Traceback" not in error
+
+
+def test_check_with_sample(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", str(file), "--sample", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["queries"][1]["columns"] == [
+        {"name": "window_end", "type": "TIMESTAMP"},
+        {"name": "n", "type": "BIGINT"},
+    ]
+    sampled = {each["statistic"]: each["sampled"] for each in document["statistics"]}
+    assert sampled["rate"] == pytest.approx(2 / 300)
+    assert run(["check", str(file), "--sample"]) == 0
+    assert "distinct.name" in capsys.readouterr().out
+
+
+def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture = tmp_path / "demo.svg"
+    assert run(["demo", "--output", str(picture)]) == 0
+    shown = capsys.readouterr().out
+    for part in ("1. Is everything right?", "2. Plan", "3. See it", "4. What the queries mean"):
+        assert part in shown
+    assert "gate_17: " in shown
+    ElementTree.fromstring(picture.read_text())
+
+
+def test_benchmarks_are_listed_and_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench"]) == 0
+    assert "planning" in capsys.readouterr().out
+    assert run(["bench", "plannin"]) == 2
+    assert "did you mean `planning`?" in capsys.readouterr().err
