@@ -1,0 +1,46 @@
+"""Rule: write a right outer join as a left one.
+
+Algebra: `l RIGHT JOIN r ON p` keeps every row of r and fills l with NULLs; so does `r LEFT JOIN l ON p`,
+with the columns the other way round, which a project restores. Window conditions are pairwise and symmetric.
+
+    >>> from plait.plan.format import format_plans, parse_plans
+    >>> plan = parse_plans('''
+    ... r0 := scan a [x INT]
+    ... r1 := window r0: range 1 min
+    ... r2 := scan b [y INT]
+    ... r3 := window r2: range 1 min
+    ... r4 := right join r1, r3: (x#0 = y#1)
+    ... q = r4'''[1:])["q"]
+    >>> print(format_plans({"q": turn_right_joins(plan)}), end="")
+    r0 := scan b [y INT]
+    r1 := window r0: range 1 min
+    r2 := scan a [x INT]
+    r3 := window r2: range 1 min
+    r4 := left join r1, r3: (y#0 = x#1)
+    r5 := project r4: x#1, y#0
+    q = r5
+"""
+
+from __future__ import annotations
+
+from plait.expressions.nodes import TRUE
+from plait.plan.nodes import Node, OuterJoin, OuterKind
+from plait.rewrite.building import bottom_up, columns, projected, replaced_predicate
+from plait.rewrite.pull_up_projects import lift_projects
+
+
+def turn_right_joins(plan: Node) -> Node:
+    return bottom_up(plan, lambda node: turned(lift_projects(node), OuterKind.RIGHT, OuterKind.LEFT))
+
+
+def turned(node: Node, outer: OuterKind, mirrored: OuterKind) -> Node:
+    """An outer join of one kind with its sides swapped, as one of the other kind below a project."""
+    if not isinstance(node, OuterJoin) or node.outer is not outer:
+        return node
+    left_width, right_width = len(node.left.types), len(node.right.types)
+    places = [*range(right_width, right_width + left_width), *range(right_width)]
+    swapped = OuterJoin(mirrored, node.right, node.left, TRUE)
+    by_place = columns(swapped)
+    restored = [by_place[place] for place in places]
+    predicate = replaced_predicate(node.predicate, restored)
+    return projected(OuterJoin(mirrored, node.right, node.left, predicate), restored)
