@@ -18,7 +18,7 @@ from plait.cost.recost import disagreements, overloads
 from plait.deployment.invariants import violations
 from plait.errors import UnsupportedError
 from plait.planners import PLANNERS, driver
-from plait.planners.base import PlanningStatus
+from plait.planners.base import PlannerFeature, PlanningStatus
 from plait.planners.driver import PlanReport
 from plait.workload import Workload
 
@@ -210,7 +210,7 @@ def test_planner_modules_import_no_input_or_output() -> None:
 @every_planner
 def test_what_a_planner_cannot_plan_is_refused_by_name(planner: str) -> None:
     report = planned(planner, "one implicit site")
-    if driver.PlannerFeature.REPLANNING in PLANNERS[planner].features:
+    if PlannerFeature.REPLANNING in PLANNERS[planner].features:
         pytest.skip("plans on top of a running deployment")
     with pytest.raises(UnsupportedError, match=f"`{planner}` cannot plan"):
         driver.plan(workload("one implicit site"), planner, current=report.deployment)

@@ -164,6 +164,7 @@ class Draft:
         self.usage = Usage()
         self.cores = 0.0
         self.network_bytes_per_s = 0.0
+        self.state_bytes = 0.0
         self._streams: dict[str, DeployedStream] = {}
         self._operators: dict[str, Operator] = {}
         self._flows: dict[tuple[str, str, str], Flow] = {}
@@ -201,6 +202,7 @@ class Draft:
 
     def add_pruned_source(self, scan: StreamScan | TableScan, source: str, site: str) -> str:
         """Leave out the columns that a scan does not name."""
+        self.bring(source, site)
         cost = self.assembly.cost
         return self._add(
             OperatorKind.PROJECT,
@@ -235,7 +237,7 @@ class Draft:
         )
 
     def bring(self, id_: str, site: str) -> None:
-        """Make a stream available at a site, from the nearest site that has it."""
+        """Make a stream available at a site, from the site that has it over the fewest links."""
         if self.is_available(id_, site):
             return
         network = self.assembly.network
@@ -244,7 +246,7 @@ class Draft:
         if not routes:
             raise UnreachableError(id_, self.origin(id_), site)
         bytes_per_s = self.stream(id_).bytes_per_s
-        for source, target in min(routes, key=lambda r: (sum(map(network.latency_us, r)), len(r))):
+        for source, target in min(routes, key=lambda r: (len(r), sum(map(network.latency_us, r)))):
             flow = Flow(id_, source, target, bytes_per_s)
             self._flows[id_, source, target] = flow
             self._available[id_].add(target)
@@ -252,12 +254,13 @@ class Draft:
             self.usage.add_flow(flow)
 
     def overload(self) -> Overload | None:
-        """The first resource that the draft would exceed."""
+        """The resource that the draft would exceed most, in proportion to what there is of it."""
+        overloads = []
         for resource, needed in self.usage.taken.items():
             limit, used = self.assembly.network.limit(resource), self.assembly.usage.taken[resource]
             if limit is not None and used + needed > limit * (1 + ROUNDING):
-                return Overload(resource, needed, used, limit)
-        return None
+                overloads.append(Overload(resource, needed, used, limit))
+        return max(overloads, key=lambda o: (o.used + o.needed) / o.limit, default=None)
 
     def commit(self) -> None:
         """Decide for the draft."""
@@ -318,6 +321,7 @@ class Draft:
         self._made.setdefault(signature_, {})[site] = id_
         self._available[id_].add(site)
         self.cores += operator.cores
+        self.state_bytes += operator.state_bytes
         self.usage.add_operator(operator)
         return id_
 

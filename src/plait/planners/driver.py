@@ -48,7 +48,7 @@ from plait.planners.base import (
     PlanningStatus,
     no_deadline,
 )
-from plait.rewrite import canonicalise
+from plait.rewrite import Merger, canonicalise
 from plait.statistics import Statistics, declared, notices_of
 from plait.workload import Workload
 
@@ -151,7 +151,10 @@ def find_planner(name: str) -> Planner:
 
 def canonical_workload(workload: Workload) -> Workload:
     """The same queries with canonical plans, in which equal sub-plans are one object."""
-    queries = {key: replace(query, plan=canonicalise(query.plan)) for key, query in workload.queries.items()}
+    merger = Merger()
+    queries = {
+        key: replace(query, plan=canonicalise(query.plan, merger)) for key, query in workload.queries.items()
+    }
     return replace(workload, queries=MappingProxyType(queries))
 
 

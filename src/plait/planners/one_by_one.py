@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from plait.cost.network import Network
 from plait.deployment.assembly import Assembly, Draft, UnreachableError
 from plait.deployment.deployment import DeployedQuery
-from plait.plan.nodes import Join, walk_plan
+from plait.plan.nodes import Join
 from plait.plan.signature import signature
-from plait.planners.assembling import JoinOrders, Placement, QueryAssembler
+from plait.planners.assembling import Placement, QueryAssembler, Reuse
 from plait.planners.base import PlanningContext, PlanningResult, PlanningStatus
 from plait.planners.join_order import Order, longest_existing, smallest_first
 from plait.space import subjoin
@@ -27,10 +27,6 @@ class Alternative:
 
     draft: Draft
     stream: str
-
-    @property
-    def added_cost(self) -> tuple[float, float]:
-        return self.draft.cores, self.draft.network_bytes_per_s
 
 
 def plan_one_by_one(workload: Workload, context: PlanningContext, *, share: bool) -> PlanningResult:
@@ -81,44 +77,38 @@ class _Planning:
 
     def _alternatives(self, query: Query) -> Iterator[Alternative | UnreachableError]:
         """The best first, as far as that is known without asking what fits."""
-        own_order = self._try(query, Placement.NEAR_INPUTS, self._own_order)
-        if self._share and isinstance(own_order, Alternative) and _has_choice_of_order(query):
-            reusing = self._try_reusing_order(query)
-            if reusing is not None and _is_better(reusing, own_order):
+        plain = self._try(query, Placement.NEAR_INPUTS)
+        if self._share and isinstance(plain, Alternative) and plain.draft.cores:
+            reusing = self._try(query, Placement.NEAR_INPUTS, Reuse.ANYWHERE)
+            if isinstance(reusing, Alternative) and _is_better(reusing, plain):
                 yield reusing
-        yield own_order
+        yield plain
         if len(self.assembly.network.sites) > 1:
-            yield self._try(query, Placement.AT_QUERY, self._own_order)
+            yield self._try(query, Placement.AT_QUERY)
 
-    def _try_reusing_order(self, query: Query) -> Alternative | None:
-        """The query with joins ordered around sub-joins that exist; None if that changes nothing."""
-        differs = False
-
-        def reusing_order(join: Join, draft: Draft) -> Order:
-            nonlocal differs
-            own = self._own_order(join, draft)
-            existing = longest_existing(join, lambda members: _exists(join, members, draft))
-            if not existing or set(own[: len(existing)]) == set(existing):
-                return own
-            differs = True
-            return smallest_first(join, self._context.cost, existing)
-
-        alternative = self._try(query, Placement.NEAR_INPUTS, reusing_order)
-        return alternative if differs and isinstance(alternative, Alternative) else None
-
-    def _try(self, query: Query, placement: Placement, orders: JoinOrders) -> Alternative | UnreachableError:
+    def _try(
+        self, query: Query, placement: Placement, reuse: Reuse = Reuse.IN_PLACE
+    ) -> Alternative | UnreachableError:
         assembler = QueryAssembler(
             self._context.catalog,
             self.assembly,
             scope="" if self._share else query.name,
             wanted_at=self._site(query),
             placement=placement,
-            join_orders=orders,
+            reuse=reuse,
+            join_orders=self._own_order if reuse is Reuse.IN_PLACE else self._reusing_order,
         )
         try:
             return Alternative(assembler.draft, assembler.assemble(query.plan))
         except UnreachableError as unreachable:
             return unreachable
+
+    def _reusing_order(self, join: Join, draft: Draft) -> Order:
+        """Around the largest sub-join that exists."""
+        existing = longest_existing(join, lambda members: _exists(join, members, draft))
+        return (
+            smallest_first(join, self._context.cost, existing) if existing else self._own_order(join, draft)
+        )
 
     def _own_order(self, join: Join, _: Draft) -> Order:
         order = self._orders.get(join)
@@ -127,20 +117,19 @@ class _Planning:
         return order
 
 
-def _has_choice_of_order(query: Query) -> bool:
-    return any(isinstance(node, Join) and len(node.inputs) > 2 for node in walk_plan(query.plan))
-
-
 def _exists(join: Join, members: Order, draft: Draft) -> bool:
     inputs = frozenset(signature(join.inputs[member]) for member in members)
     return draft.is_joined(inputs) and bool(draft.made(signature(subjoin(join, members))))
 
 
 def _is_better(alternative: Alternative, other: Alternative) -> bool:
-    """Cheaper in cores and no dearer in bandwidth: never a trade of one for the other."""
-    cores, network = alternative.added_cost
-    other_cores, other_network = other.added_cost
-    return cores < other_cores and network <= other_network
+    """Cheaper in cores and dearer in nothing: never a trade of one for the other."""
+    ours, theirs = alternative.draft, other.draft
+    return (
+        ours.cores < theirs.cores
+        and ours.network_bytes_per_s <= theirs.network_bytes_per_s
+        and ours.state_bytes <= theirs.state_bytes
+    )
 
 
 def _refused(query: Query, reason: str) -> DeployedQuery:

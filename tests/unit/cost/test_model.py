@@ -33,7 +33,7 @@ def test_equation_4_reads_every_row_of_every_input(cost: CostModel) -> None:
     operator = cost.operator(step_of(join))
     unit = cost.unit_costs.of("spark", OperatorKind.WINDOW_JOIN)
     given = cost.size(join).rate_rows_per_s
-    assert operator.input_rows_per_s == (5, 4)
+    assert operator.input_rows_per_s == pytest.approx((5, 4))
     assert operator.output_rows_per_s == given
     assert operator.cores == pytest.approx(
         ((5 + 4) * unit.input_us_per_row + given * unit.output_us_per_row) / 1e6
@@ -85,4 +85,4 @@ def test_a_join_at_ticks_reads_whole_relations_at_each(cost: CostModel) -> None:
     join = Join((Window(FLIGHTS, window), counts), SAME_FLIGHT)
     step = step_of(join)
     assert step.kind is OperatorKind.TICK_JOIN
-    assert cost.operator(step).input_rows_per_s == (pytest.approx(5 * 300 / 10), pytest.approx(1500 / 10))
+    assert cost.operator(step).input_rows_per_s == pytest.approx((5 * 300 / 10, 1500 / 10))

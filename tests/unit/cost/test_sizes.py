@@ -99,7 +99,8 @@ def test_equation_3_aggregate(cost: CostModel, range_s: int, groups: float) -> N
 def test_row_windows_slide_with_the_rate(cost: CostModel) -> None:
     last_hundred = Window(FLIGHTS, RowWindow(100, 10))
     size = cost.size(Aggregate(last_hundred, (), (AggregateCall("count"),)))
-    assert (size.evaluations_per_s, size.rate_rows_per_s) == (pytest.approx(0.5), pytest.approx(0.5))
+    assert size.evaluations_per_s == pytest.approx(0.5)
+    assert size.rate_rows_per_s == pytest.approx(0.5)
 
 
 def test_a_partitioned_window_holds_one_partition(cost: CostModel) -> None:
