@@ -33,6 +33,7 @@ from plait.rewrite.pull_up_projects import pull_up_projects
 from plait.rewrite.push_down_filters import push_down_filters
 from plait.rewrite.reduce_outer_joins import reduce_outer_joins
 from plait.rewrite.turn_right_joins import turn_right_joins
+from plait.rewrite.unify_equal_columns import unify_equal_columns
 
 __all__ = ["MAX_ROUNDS", "RULES", "Merger", "Rule", "canonicalise"]
 
@@ -53,6 +54,8 @@ RULES: tuple[Rule, ...] = (
     # push.
     derive_equalities,
     push_down_filters,
+    # Needs the filters in place, since it goes by what they guarantee.
+    unify_equal_columns,
     normalise_aggregates,
     # Columns used only by terms that are gone are unused now.
     prune_columns,

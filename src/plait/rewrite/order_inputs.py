@@ -16,14 +16,14 @@ last ones: sound, and merely shared less.
     ... r1 := window r0: range 1 min
     ... r2 := scan a [x INT]
     ... r3 := window r2: range 1 min
-    ... r4 := join r1, r3: (y#0 = x#1)
+    ... r4 := join r1, r3: (y#0 < x#1)
     ... q = r4'''[1:])["q"]
     >>> print(format_plans({"q": order_inputs(plan)}), end="")
     r0 := scan a [x INT]
     r1 := window r0: range 1 min
     r2 := scan b [y INT]
     r3 := window r2: range 1 min
-    r4 := join r1, r3: (x#0 = y#1)
+    r4 := join r1, r3: (y#1 < x#0)
     r5 := project r4: y#1, x#0
     q = r5
 """
@@ -59,6 +59,7 @@ from plait.rewrite.building import columns, projected, replaced, replaced_predic
 from plait.rewrite.normalise_aggregates import normalised_aggregate
 from plait.rewrite.pull_up_projects import lift_projects
 from plait.rewrite.turn_right_joins import turned
+from plait.rewrite.unify_equal_columns import first_equals
 
 if TYPE_CHECKING:
     from _typeshed import SupportsRichComparisonT as T
@@ -78,7 +79,7 @@ def _in_order(replacements: Sequence[Expression]) -> tuple[str, ...]:
 
 
 def _ordered(node: Node, use: Use) -> Node:
-    """The node with everything below it and itself in order; its columns stay, maybe by a project above it."""
+    """The node, and all below it, in order; its columns stay, maybe by a project above it."""
     inputs = [
         _ordered(child, child_use) for child, child_use in zip(node.inputs, _uses(node, use), strict=True)
     ]
@@ -161,7 +162,7 @@ def _ordered_join(join: Join, use: Use) -> Node:
         (_arranged(join, order) for order in _orders(colours)),
         key=lambda arranged: (expression_text(arranged[0].predicate), use(arranged[1])),
     )
-    return projected(join if best == join else best, restored)
+    return join if best == join else projected(best, restored)
 
 
 def _orders(colours: Sequence[int]) -> Iterable[tuple[int, ...]]:
@@ -177,7 +178,7 @@ def _orders(colours: Sequence[int]) -> Iterable[tuple[int, ...]]:
 
 
 def _arranged(join: Join, order: Sequence[int]) -> tuple[Join, list[Expression]]:
-    """The join with its inputs in another order, and its former columns as columns of that."""
+    """The join with its inputs in another order, and from where to take its former columns."""
     starts = [sum(len(child.types) for child in join.inputs[:i]) for i in range(len(join.inputs))]
     restored = columns(join)
     place = 0
@@ -186,12 +187,13 @@ def _arranged(join: Join, order: Sequence[int]) -> tuple[Join, list[Expression]]
             restored[starts[number] + offset] = Column(place, type_)
             place += 1
     inputs = tuple(join.inputs[number] for number in order)
-    predicate = closed_predicate(inputs, replaced_predicate(join.predicate, restored))
-    return Join(inputs, predicate), restored
+    arranged = Join(inputs, closed_predicate(inputs, replaced_predicate(join.predicate, restored)))
+    firsts = first_equals(arranged)
+    return arranged, [replaced(column, firsts) for column in restored]
 
 
 def _refined(join: Join, colours: list[int]) -> list[int]:
-    """Tell inputs of one colour apart by the terms they take part in, and by the colours of their partners."""
+    """Tell inputs of one colour apart by the terms they take part in and their partners' colours."""
     owners = [number for number, child in enumerate(join.inputs) for _ in child.types]
     starts = [owners.index(number) if number in owners else 0 for number in range(len(join.inputs))]
     classes, others = equality_classes(conjuncts(join.predicate))
