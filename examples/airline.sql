@@ -93,7 +93,7 @@ CREATE CONTINUOUS QUERY gate_20 AT losangeles AS
   WHERE fl.num = ci.flight AND fl.num = bg.flight AND fl.num = 20;
 
 -- Another team wrote the query of gate 17 once more, its own way. It is the same stream, and the plan computes it once.
-CREATE CONTINUOUS QUERY gate_17_display AT atlanta AS
+CREATE CONTINUOUS QUERY gate_17_display AT newyork AS
   SELECT f.gate, b.status, c.status
   FROM checkins c [RANGE 60 SECONDS]
   JOIN flights f [RANGE 5 MINUTES] ON c.flight = f.num

@@ -61,7 +61,7 @@ KEY_TYPES = ("INT", "STRING")
 WORDS = ("ATL", "BOS", "JFK", "open", "closed", "it's")
 NUMBERS = ("INT", "BIGINT", "DECIMAL(9,2)")
 WINDOWS_S = ((10, 10), (20, 10), (30, 10), (60, 20), (60, 60), (120, 60), (30, 20), (50, 20), (300, 60))
-INSTANT_RANGES_S = (5, 10, 30, 60, 300)
+INSTANT_RANGES_S = (10, 30, 60, 60, 300)
 SUMS = {"INT": "BIGINT", "BIGINT": "BIGINT", "DECIMAL(9,2)": "DECIMAL(19,2)"}
 
 
@@ -124,7 +124,7 @@ class QueryGenerator:
     def filter_block(self) -> Select:
         item = self.stream(None)
         columns = columns_of_item(item)
-        return Select(self.projections(columns, 1, 4), (item,), self.conditions(columns, 1, 3))
+        return Select(self.projections(columns, 1, 4), (item,), self.conditions(columns, 1, 2))
 
     def join_block(self) -> Select:
         items: tuple[Item, ...] = tuple(
@@ -333,7 +333,8 @@ class QueryGenerator:
         columns = tuple(column for item in items for column in columns_of_item(item))
         conditions = self.equalities(items)
         for item in items:
-            conditions = (*conditions, *self.conditions(columns_of_item(item), 0, 1))
+            if self.rng.random() < 0.35:
+                conditions = (*conditions, self.condition(columns_of_item(item)))
         if self.rng.random() < 0.3:
             left, right = (self.number(columns_of_item(item)) for item in items[:2])
             conditions = (*conditions, Comparison(self.rng.choice(("<", "<=", "<>")), left, right))
