@@ -22,11 +22,13 @@ from plait.plan.invariants import check_rewrite
 from plait.plan.nodes import Node
 from plait.rewrite.derive_equalities import derive_equalities
 from plait.rewrite.drop_idle_windows import drop_idle_windows
+from plait.rewrite.empty_contradictions import empty_contradictions
 from plait.rewrite.flatten_joins import flatten_joins
 from plait.rewrite.flatten_unions import flatten_unions
 from plait.rewrite.merge_equal_subplans import Merger, merge_equal_subplans
 from plait.rewrite.normalise_aggregates import normalise_aggregates
 from plait.rewrite.normalise_expressions import normalise_expressions
+from plait.rewrite.normalise_orders import normalise_orders
 from plait.rewrite.order_inputs import order_inputs
 from plait.rewrite.prune_columns import prune_columns
 from plait.rewrite.pull_up_projects import pull_up_projects
@@ -53,10 +55,13 @@ RULES: tuple[Rule, ...] = (
     # Needs the whole conjunction of a flat join; what it derives is of single inputs, so it goes before the
     # push.
     derive_equalities,
+    # Needs the contradictions that equalities bring out; what remains is little for the rules below.
+    empty_contradictions,
     push_down_filters,
     # Needs the filters in place, since it goes by what they guarantee.
     unify_equal_columns,
     normalise_aggregates,
+    normalise_orders,
     # Columns used only by terms that are gone are unused now.
     prune_columns,
     # Last, since it orders inputs by what they are, down to the columns they have.

@@ -57,6 +57,12 @@ def membership(value: Expression, items: tuple[Expression, ...]) -> Expression:
     items = in_order(items)
     if len(items) == 1:
         return comparison("eq", value, items[0])
+    if isinstance(value, Literal):
+        answers = [is_true_of("eq", value, i) if isinstance(i, Literal) else None for i in items]
+        if any(answers):
+            return TRUE
+        if None not in answers:
+            return FALSE
     return Call("in", (value, *items))
 
 

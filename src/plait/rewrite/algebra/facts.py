@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from plait.expressions.nodes import (
+    FALSE,
     Column,
     Expression,
     WindowEdge,
@@ -50,8 +51,11 @@ def facts(node: Node) -> tuple[Expression, ...]:
 
 def _collected(node: Node) -> Sequence[Expression]:
     match node:
-        case StreamScan() | TableScan() | Union():
+        case StreamScan() | TableScan():
             return ()
+        case Union(inputs):
+            first, *rest = map(facts, inputs)
+            return [term for term in first if all(term in other for other in rest)]
         case Filter(input_, predicate):
             return (*conjuncts(predicate), *facts(input_))
         case Top(input_):
@@ -71,8 +75,10 @@ def _collected(node: Node) -> Sequence[Expression]:
                 terms += [simplify(shift(term, start)) for term in facts(child)]
                 start += len(child.types)
             return terms
-        case OuterJoin(outer, left):
-            return facts(left) if outer is OuterKind.LEFT else ()
+        case OuterJoin(outer, left, right):
+            if outer is OuterKind.LEFT:
+                return facts(left)
+            return (FALSE,) if FALSE in facts(left) and FALSE in facts(right) else ()
         case _:
             assert_never(node)
 
