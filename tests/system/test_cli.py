@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -104,18 +105,17 @@ def test_missing_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "holds no .sql files" in error
 
 
-def test_standard_input() -> None:
-    def check(text: bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run([PLAIT, "check", "-", *arguments], input=text, capture_output=True, check=False)
+def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def check(text: bytes, *arguments: str) -> int:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        return run(["check", "-", *arguments])
 
-    fine = check(STREAM.encode())
-    assert (fine.returncode, fine.stdout) == (0, b"all right: 1 stream, 0 tables, 0 sites, 0 queries\n")
-    broken = check(b"CREATE \xff")
-    assert broken.returncode == 2
-    assert b"not a UTF-8 text: byte 7" in broken.stderr
-    both = check(STREAM.encode(), "more.sql")
-    assert both.returncode == 2
-    assert b"cannot be combined" in both.stderr
+    assert check(STREAM.encode()) == 0
+    assert capsys.readouterr().out == "all right: 1 stream, 0 tables, 0 sites, 0 queries\n"
+    assert check(b"CREATE \xff") == 2
+    assert "not a UTF-8 text: byte 7" in capsys.readouterr().err
+    assert check(STREAM.encode(), "more.sql") == 2
+    assert "cannot be combined" in capsys.readouterr().err
 
 
 def test_a_bug_is_reported_without_traceback(
@@ -167,12 +167,12 @@ def test_completion(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "_PLAIT_COMPLETE" in capsys.readouterr().out
 
 
-def test_completion_knows_the_commands() -> None:
-    environment = {
-        **os.environ,
-        "_PLAIT_COMPLETE": "bash_complete",
-        "COMP_WORDS": "plait ev",
-        "COMP_CWORD": "1",
-    }
-    done = subprocess.run([PLAIT], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == "plain,evaluate\n"
+def test_completion_knows_the_commands(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_PLAIT_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "plait ev")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    with pytest.raises(SystemExit):
+        run([])
+    assert capsys.readouterr().out == "plain,evaluate\n"

@@ -82,7 +82,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except PlaitError as error:
         return show_error(error, as_json=invocation.json)
     except click.UsageError as error:
-        return show_error(_usage_error(error), as_json=invocation.json)
+        # Words that cannot be understood are not taken in: look at them as they are.
+        words = sys.argv[1:] if arguments is None else arguments
+        return show_error(_usage_error(error), as_json=invocation.json or "--json" in words)
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return INTERRUPTED

@@ -19,6 +19,7 @@ from plait.picture.describe import description, names_of, window_text
 from plait.picture.diagram import Box, BoxKind, Diagram, Refusal, SiteFrame
 from plait.picture.words import caption, headline, users_of
 from plait.quantity_text import bytes_per_s_text, number_text, rate_text
+from plait.space import OperatorKind
 
 
 def diagram_of(deployment: Deployment, planner: str) -> Diagram:
@@ -95,6 +96,7 @@ def _operator_box(deployment: Deployment, operator: Operator, queries: frozenset
                 site=operator.site,
                 queries=queries,
                 shared=len(queries) > 1,
+                minor=operator.kind is OperatorKind.PROJECT,
             )
 
 

@@ -28,6 +28,7 @@ class Box:
     site: str = ""
     queries: frozenset[str] = frozenset()
     shared: bool = False  # computed once for several queries
+    minor: bool = False  # only rearranges the columns of what it reads
     members: tuple[str, ...] = ()
 
 

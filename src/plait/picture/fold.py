@@ -2,10 +2,12 @@
 
 Nothing is folded while there are at most `LEGIBLE_BOXES`. Then, one after the other until that holds:
 
-1. operators that serve one query alone go into the box of that query, since what is shared is what one
+1. an operator that only rearranges columns goes into the box that it reads from;
+2. operators that serve one query alone go into the box of that query, since what is shared is what one
    looks for; queries that then take their rows from the same boxes become one box (`37 queries`);
-2. boxes of the same kind, at the same site, over the same inputs become one box (`12 joins`), from the
-   sources on.
+3. boxes of the same kind, at the same site, over the same inputs become one box (`12 joins`), from the
+   sources on;
+4. boxes of the same kind, at the same site, equally far from the sources become one box.
 
 The names of all that was folded are in the tooltip.
 """
@@ -18,17 +20,27 @@ from dataclasses import replace
 
 from plait.picture.diagram import Box, BoxKind, Diagram, predecessors, sorted_by_flow, successors
 
-LEGIBLE_BOXES = 48
+LEGIBLE_BOXES = 64
 NAMES_SHOWN = 2
 
 
 def folded(diagram: Diagram) -> Diagram:
     """The first of the diagram and its foldings that is small enough, or else the smallest."""
-    for fold in (_fold_private_operators, _fold_alike):
+    for fold in (_fold_minor_operators, _fold_private_operators, _fold_alike, _fold_by_distance):
         if len(diagram.boxes) <= LEGIBLE_BOXES:
             break
         diagram = fold(diagram)
     return diagram
+
+
+def _fold_minor_operators(diagram: Diagram) -> Diagram:
+    boxes = {box.id: box for box in diagram.boxes}
+    before = predecessors(diagram.arrows)
+    home: dict[str, str] = {}
+    for id_ in sorted_by_flow(list(boxes), diagram.arrows):
+        source = before[id_][0] if boxes[id_].minor and before.get(id_) else id_
+        home[id_] = id_ if boxes[source].kind is BoxKind.FLOW else home.get(source, id_)
+    return _merged(diagram, home, _with_minor_operators)
 
 
 def _fold_private_operators(diagram: Diagram) -> Diagram:
@@ -67,6 +79,20 @@ def _fold_alike(diagram: Diagram) -> Diagram:
     return _merged(diagram, home, _several)
 
 
+def _fold_by_distance(diagram: Diagram) -> Diagram:
+    boxes = {box.id: box for box in diagram.boxes}
+    before = predecessors(diagram.arrows)
+    distance: dict[str, int] = {}
+    home: dict[str, str] = {}
+    first_of: dict[Hashable, str] = {}
+    for id_ in sorted_by_flow(list(boxes), diagram.arrows):
+        box = boxes[id_]
+        distance[id_] = max((distance[source] + 1 for source in before.get(id_, ())), default=0)
+        alike: Hashable = (box.kind, _noun(box), box.site, distance[id_]) if distance[id_] else id_
+        home[id_] = first_of.setdefault(alike, id_)
+    return _merged(diagram, home, _several)
+
+
 def _merged(diagram: Diagram, home: Mapping[str, str], merge: Callable[[Sequence[Box]], Box]) -> Diagram:
     """The diagram with each box put into the box that is its home."""
     members: defaultdict[str, list[Box]] = defaultdict(list)
@@ -80,6 +106,12 @@ def _merged(diagram: Diagram, home: Mapping[str, str], merge: Callable[[Sequence
         ),
         arrows=tuple((source, target) for source, target in arrows if source != target),
     )
+
+
+def _with_minor_operators(group: Sequence[Box]) -> Box:
+    main, *minor = group  # rows flow from the first to the others
+    details = "\n".join(": ".join((box.title, "; ".join(box.lines[:1]))) for box in minor)
+    return replace(main, tooltip=f"{main.tooltip or main.title}\n{details}")
 
 
 def _query_with_its_operators(group: Sequence[Box]) -> Box:
@@ -97,7 +129,9 @@ def _several(group: Sequence[Box]) -> Box:
     first = group[0]
     members = tuple(name for box in group for name in box.members or (box.title,))
     queries = frozenset(name for box in group for name in box.queries)
-    if first.kind is BoxKind.QUERY:
+    if first.kind is BoxKind.FLOW:
+        lines = tuple(dict.fromkeys(box.title for box in group))
+    elif first.kind is BoxKind.QUERY:
         more = f" and {len(members) - NAMES_SHOWN:,} more" if len(members) > NAMES_SHOWN else ""
         lines = (", ".join(members[:NAMES_SHOWN]) + more,)
     else:
@@ -117,6 +151,8 @@ def _noun(box: Box) -> str:
     """What a box is one of, by its title: `join`, `12 joins`."""
     if box.kind is BoxKind.QUERY:
         return "query"
+    if box.kind is BoxKind.FLOW:
+        return "flow"
     return box.title.split(" ", 1)[1].removesuffix("s") if box.members else box.title
 
 

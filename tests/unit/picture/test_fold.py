@@ -55,6 +55,29 @@ def test_a_single_query_keeps_its_name_and_tells_its_operators() -> None:
     assert kept.tooltip == "alone\naggregate: count(*)"
 
 
+def test_no_picture_grows_without_bounds() -> None:
+    names = [f"query_{number}" for number in range(200)]
+    sources = [Box(f"s{number}", BoxKind.STREAM, f"stream_{number}") for number in range(20)]
+    boxes, arrows = list(sources), []
+    for number, name in enumerate(names):  # every join has another pair of inputs and two readers
+        users = frozenset({name, f"other_{name}"})
+        boxes.append(Box(f"j{number}", BoxKind.OPERATOR, "join", queries=users, shared=True))
+        boxes += [Box(f"q{user}", BoxKind.QUERY, user, queries=frozenset({user})) for user in sorted(users)]
+        arrows += [(f"s{number % 20}", f"j{number}"), (f"s{number // 20}", f"j{number}")]
+        arrows += [(f"j{number}", f"q{user}") for user in sorted(users)]
+    small = folded(Diagram("", "", tuple(boxes), tuple(dict.fromkeys(arrows))))
+    assert [box.title for box in small.boxes[20:]] == ["200 joins", "400 queries"]
+
+
+def test_an_operator_that_rearranges_columns_goes_into_what_it_reads_from() -> None:
+    diagram = diagram_of(10)
+    projects = [Box(f"p{n}", BoxKind.OPERATOR, "project", (f"a{n}",), minor=True) for n in range(50)]
+    arrows = [("s", box.id) for box in projects]
+    small = folded(Diagram("", "", (*diagram.boxes, *projects), (*diagram.arrows, *arrows)))
+    assert len(small.boxes) == len(diagram.boxes)
+    assert "project: a7" in small.boxes[0].tooltip
+
+
 def test_alike_operators_become_one_box_when_there_are_too_many() -> None:
     small = folded(diagram_of(1000, joins=100))
     assert len(small.boxes) <= LEGIBLE_BOXES
