@@ -394,7 +394,7 @@ UNMATCHED = OuterJoin(
     equal(KEY, Column(3, INT)),
 )
 OTHER_PER_TICK = Aggregate(Window(U, TickWindow(SECOND, SECOND)), (KEY,), (COUNT,))
-TICK_PLANS = {
+TICK_PLANS: dict[str, Node] = {
     "sliding": PER_TICK,
     "roll-up": Aggregate(Window(PER_TICK, TickWindow(3 * SECOND, SECOND)), (), (COUNT,)),
     "ticks joined": Join((PER_TICK, OTHER_PER_TICK), equal(KEY, Column(3, INT))),
@@ -408,7 +408,7 @@ TICK_PLANS = {
         (COUNT,),
     ),
 }
-PLANS = {
+PLANS: dict[str, Node] = {
     **TICK_PLANS,
     "left": UNMATCHED,
     "full": OuterJoin(OuterKind.FULL, UNMATCHED.left, UNMATCHED.right, UNMATCHED.predicate),

@@ -240,7 +240,7 @@ def _holds(column: ColumnDefinition, stored: str) -> bool:
     type_ = column.type
     match type_.kind:
         case Kind.BOOLEAN | Kind.DATE:
-            return stored == type_.kind.value
+            return stored == str(type_)
         case Kind.STRING:
             return stored == "VARCHAR"
         case Kind.DOUBLE:

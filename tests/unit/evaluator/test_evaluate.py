@@ -75,8 +75,8 @@ PLUG_AVERAGE = (
 
 
 def test_cq2_counts_rows_above_the_average_of_their_window(database: Database) -> None:
-    # At 12:01 plug 1.1 has 10 and 30 (mean 20), 1.2 has 100. At 12:02 there is also 5 of 2.1, at 12:03 5 and 20
-    # are left, each alone, at 12:04 the 20. Above the mean is only the 30, at 12:01 and 12:02.
+    # At 12:01 plug 1.1 has 10 and 30 (mean 20), 1.2 has 100. At 12:02 there is also 5 of 2.1, at 12:03 5 and
+    # 20 are left, each alone, at 12:04 the 20. Above the mean is only the 30, at 12:01 and 12:02.
     check(
         database,
         f"""SELECT l.house, l.plug, count(*) AS n
@@ -142,8 +142,8 @@ def test_a_right_join_keeps_the_right_side(database: Database) -> None:
 
 
 def test_unmatched_rows_wait_for_the_outer_joins_below(database: Database) -> None:
-    # The watermark is 12:01:30. That b's row of 12:00:50 has no partner in c is final at 12:01:50 only, so it is not
-    # yet there to be the partner of a's row of 12:00:00, which has to wait although its own window has ended.
+    # The watermark is 12:01:30. That b's row of 12:00:50 has no partner in c is final at 12:01:50 only. So it
+    # is not yet there to be the partner of a's row of 12:00:00, which waits though its own window has ended.
     select = """SELECT a.x, d.y FROM a [RANGE 1 MINUTE] LEFT JOIN
       (SELECT b.k, b.y, c.z FROM b [RANGE 1 MINUTE] LEFT JOIN c [RANGE 1 MINUTE] ON b.k = c.k) d
       [RANGE 1 MINUTE] ON a.k = d.k"""

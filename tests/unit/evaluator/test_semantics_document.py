@@ -97,7 +97,7 @@ def shared_database() -> Iterator[Database]:
         yield database
 
 
-@pytest.mark.parametrize("example", examples(), ids=lambda example: f"line-{example.line}")
+@pytest.mark.parametrize("example", list(examples()), ids=lambda example: f"line-{example.line}")
 def test_example(example: Example, shared_database: Database) -> None:
     workload = language.load_text(example.sql)
     catalog = workload.catalog
