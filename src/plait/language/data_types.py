@@ -35,9 +35,6 @@ _INSTEAD = {
     exp.DType.TIME: "STRING, or a TIMESTAMP",
     exp.DType.BINARY: "STRING, hexadecimal for example",
     exp.DType.VARBINARY: "STRING, hexadecimal for example",
-    exp.DType.ARRAY: "one row per element",
-    exp.DType.MAP: "one column per key",
-    exp.DType.STRUCT: "one column per field",
     exp.DType.JSON: "one column per field, or STRING",
     exp.DType.VARIANT: "one column per field, or STRING",
     exp.DType.UUID: "STRING",
@@ -45,6 +42,7 @@ _INSTEAD = {
     exp.DType.UINT: "BIGINT",
     exp.DType.INTERVAL: "BIGINT, a number of microseconds",
 }
+NESTED_TYPES = {"ARRAY": "one row per element", "MAP": "one column per key", "STRUCT": "one column per field"}
 ACCEPTED = "BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p,s), STRING, DATE, TIMESTAMP"
 
 

@@ -27,6 +27,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from plait.errors import ExternalError, Source, Span, UnsupportedError, UserError
+from plait.language.data_types import NESTED_TYPES, no_such_type
 from plait.language.quantities import QuantityError, parse_duration
 
 if not str(sqlglot_parser.__file__).endswith(".py"):  # a compiled class cannot be extended
@@ -89,6 +90,8 @@ _NAMED_ARGUMENTS = {
     "OFFSET": "offset",
 }
 
+MAX_INTERVAL_PARTS = 7  # weeks to microseconds
+
 # A default that tells a call without the argument from one that passes None.
 _NOT_NESTED: Collection[TokenType] = frozenset()
 
@@ -133,6 +136,7 @@ class PlaitParser(SparkParser):
     }
 
     source: Source = Source("<sql>", "")
+    _interval_parts = 0
 
     # Errors and places
 
@@ -246,8 +250,36 @@ class PlaitParser(SparkParser):
         self, require_interval: bool = True, parse_function_unit: bool = True
     ) -> exp.Add | exp.Interval | None:
         first = self._curr
+        self._interval_parts = 1 if require_interval else self._interval_parts + 1
+        if self._interval_parts > MAX_INTERVAL_PARTS:
+            self.raise_error("expected fewer parts of one INTERVAL")
         interval = super()._parse_interval(require_interval, parse_function_unit)
         return None if interval is None else self._mark(interval, first)
+
+    def _parse_types(
+        self,
+        check_func: bool = False,
+        schema: bool = False,
+        allow_identifiers: bool = True,
+        with_collation: bool = False,
+    ) -> exp.Expr | None:
+        follows = self._next.token_type
+        if check_func and follows in (TokenType.L_PAREN, TokenType.LT):
+            # `date(x)` is a call and `date < x` a comparison: sqlglot would try both, in exponential time.
+            return None
+        if follows is TokenType.LT and self._curr.token_type in self.NESTED_TYPE_TOKENS:
+            first = self._curr
+            self._advance()
+            depth = 0
+            while self._curr:
+                depth += {TokenType.LT: 1, TokenType.GT: -1}.get(self._curr.token_type, 0)
+                self._advance()
+                if depth == 0:
+                    break
+            raise no_such_type(
+                f"{first.text.upper()}<…>", self.span(first), NESTED_TYPES.get(first.text.upper())
+            )
+        return super()._parse_types(check_func, schema, allow_identifiers, with_collation)
 
     def _parse_closed(self, parse_method: Callable[[], exp.Expr | None]) -> exp.Expr:
         """The inside of a call with syntax of its own, up to its closing parenthesis, which must be there."""

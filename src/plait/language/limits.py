@@ -149,7 +149,7 @@ def check_tokens(tokens: Sequence[Token], source: Source) -> None:
                 message, hint = _REFUSED[kind]
                 raise UserError("refused-syntax", message, hint=hint, span=_span(token, source))
         if len(open_brackets) + cases + unary > MAX_DEPTH:
-            raise _too_deep(_span(token, source))
+            raise too_deep(_span(token, source))
     if open_brackets:
         last = open_brackets[-1]
         raise UserError("brackets", f"this `{last.text}` is never closed", span=_span(last, source))
@@ -164,7 +164,7 @@ def check_tree(tree: exp.Expr, source: Source) -> None:
     while pending:
         node, depth = pending.pop()
         if depth > MAX_TREE_DEPTH:
-            raise _too_deep(span_of(node, source))
+            raise too_deep(span_of(node, source))
         for child in node.iter_expressions():
             nests = isinstance(child, (exp.Condition, exp.Query)) and not (
                 isinstance(child, _FLAT) and type(child) is type(node)
@@ -172,7 +172,7 @@ def check_tree(tree: exp.Expr, source: Source) -> None:
             pending.append((child, depth + nests))
 
 
-def _too_deep(span: Span) -> UserError:
+def too_deep(span: Span) -> UserError:
     return UserError(
         "depth",
         "this is nested too deeply",

@@ -93,6 +93,9 @@ class StatementParser(PlaitParser):
         except UserError as error:
             statement = None
             self._errors.append(error.at(whole))
+        except RecursionError:  # what the limits on tokens do not foresee
+            statement = None
+            self._errors.append(limits.too_deep(whole))
         if statement is None:
             declared = self._declares or self._declared_by(tokens)
             statement = declared and Unreadable(*declared, whole)
