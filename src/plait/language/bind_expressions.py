@@ -16,7 +16,7 @@ from plait.errors import PlaitError, Source, UnsupportedError, UserError, closes
 from plait.expressions import aggregates, coercion, functions
 from plait.expressions.functions import FunctionTypeError
 from plait.expressions.nodes import FALSE, TRUE, Column, Expression, Literal
-from plait.expressions.types import BOOLEAN, INTERVAL, STRING, Kind
+from plait.expressions.types import BOOLEAN, INTERVAL, STRING, Kind, Type
 from plait.language.attempts import Attempts
 from plait.language.data_types import value_type
 from plait.language.spans import span_of
@@ -205,16 +205,20 @@ class ExpressionBinder:
     def _cast(self, node: exp.Cast) -> Expression:
         to = value_type(node.args["to"], self._source)
         operand = node.this
-        if isinstance(operand, exp.Literal) and operand.is_string and "start" not in node.meta:
-            # DATE '…' or TIMESTAMP '…', where a bad value is a mistake. CAST(…) has a place of its own.
-            try:
-                return coercion.coerce(Literal(operand.this, STRING), to)
-            except FunctionTypeError as error:
-                raise self._type_error(node, error) from None
         try:
+            if isinstance(operand, exp.Literal) and "start" not in node.meta:  # the dialect marks CAST(…)
+                return self._typed_literal(operand, to)
+            if isinstance(operand, exp.Null):
+                return Literal(None, to)
             return coercion.build("cast", self.bind(operand), to=to)
         except FunctionTypeError as error:
             raise self._type_error(node, error) from None
+
+    def _typed_literal(self, literal: exp.Literal, to: Type) -> Expression:
+        """DATE '…', TIMESTAMP '…', 5L, 1.5BD: a bad value is a mistake there, and NULL in a CAST."""
+        if literal.is_string and to.kind is not Kind.DECIMAL:
+            return coercion.coerce(Literal(literal.this, STRING), to)
+        return coercion.coerce(coercion.number_literal(literal.name), to)
 
     # Shorthands
 

@@ -172,7 +172,11 @@ class ItemBinder:
             return item
         names = tuple(column.name for column in alias.columns)
         relation = self.renamed(item.relation, names, alias)
-        return replace(item, named=replace(item.named, relation=relation))
+        event_time = item.named.event_time
+        if event_time is not None:
+            before = [name.lower() for name in item.relation.columns]
+            event_time = names[before.index(event_time.lower())]
+        return replace(item, named=replace(item.named, relation=relation, event_time=event_time))
 
     def renamed(self, relation: BoundRelation, names: tuple[str, ...], node: exp.Expr) -> BoundRelation:
         """A relation under the column names that an alias lists."""

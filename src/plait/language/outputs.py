@@ -64,7 +64,7 @@ def name_outputs(outputs: Sequence[OutputColumn], source: Source) -> tuple[str, 
         if name.lower() in seen:
             raise UserError(
                 "duplicate-column",
-                f"two columns are called `{name}`",
+                f"two columns are called `{output.name}`",
                 hint="give one of them another name with AS",
                 span=span_of(output.node, source),
             )

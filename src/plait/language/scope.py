@@ -158,11 +158,13 @@ class Scope:
         )
 
     def unknown_alias(self, alias: str, node: exp.Expr, source: Source) -> PlaitError:
+        hint = closest(alias, [item.name for item in self.items if item.name is not None])
+        if not hint.startswith("did you mean"):
+            hint += "\na subquery sees only its own FROM: join it with the other items outside"
         return UserError(
             "unknown-alias",
             f"nothing in this FROM is called `{alias}`",
-            hint=closest(alias, [item.name for item in self.items if item.name is not None])
-            or "a subquery sees only its own FROM; join it with the other items outside",
+            hint=hint.strip(),
             span=span_of(node, source),
         )
 
