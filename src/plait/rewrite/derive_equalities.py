@@ -1,8 +1,8 @@
 """Rule: write out what follows from equalities (`plait.rewrite.algebra.equalities`).
 
-Algebra: in a filter or an inner join a row counts if all terms are TRUE, so equality is transitive there,
-and equals may stand for each other. The conditions of outer joins are left alone: what they imply holds of
-matched rows only.
+Algebra: in a filter or an inner join a row counts if all terms are TRUE, so equality is transitive there, and
+equals may stand for each other. The same holds of the condition of an outer join, which says which pairs
+match; what it implies is written into that condition and nowhere else, since it holds of matched rows only.
 
     >>> from plait.plan.format import format_plans, parse_plans
     >>> plan = parse_plans('''
@@ -23,7 +23,7 @@ matched rows only.
 
 from __future__ import annotations
 
-from plait.plan.nodes import Filter, Join, Node
+from plait.plan.nodes import Filter, Join, Node, OuterJoin
 from plait.rewrite.algebra.equalities import closed_predicate
 from plait.rewrite.building import bottom_up, filtered
 
@@ -40,5 +40,8 @@ def _closed(node: Node) -> Node:
         case Join(inputs, predicate):
             closed = closed_predicate(inputs, predicate)
             return node if closed == predicate else Join(inputs, closed)
+        case OuterJoin(outer, left, right, predicate):
+            closed = closed_predicate([left, right], predicate)
+            return node if closed == predicate else OuterJoin(outer, left, right, closed)
         case _:
             return node

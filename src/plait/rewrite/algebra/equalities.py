@@ -48,7 +48,7 @@ from plait.rewrite.algebra.simplify import present_column, simplify, simplify_pr
 
 
 def closed_predicate(inputs: Sequence[Node], predicate: Expression) -> Expression:
-    """The predicate of a filter on one input, or of an inner join of several, closed under equality."""
+    """The predicate of a filter on one input, or of a join of several, closed under equality."""
     terms = conjuncts(predicate)
     known: list[tuple[Expression, ...]] = []
     start = 0

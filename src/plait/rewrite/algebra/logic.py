@@ -85,7 +85,7 @@ def disjunction(terms: Iterable[Expression], is_filter: bool = False) -> Express
         return TRUE
     if is_filter:
         flat = [term for term in flat if term != NULL_BOOLEAN]
-    flat = _absorbed(_with_memberships(dict.fromkeys(flat)), "and")
+    flat = _absorbed(_loosened(dict.fromkeys(flat)), "and")
     shared = _shared_terms(flat)
     if shared and len(flat) > 1:
         rests = [
@@ -129,15 +129,16 @@ def _shared_terms(disjuncts: list[Expression]) -> list[Expression]:
     return [term for term in first if all(term in other for other in rest)]
 
 
-def _with_memberships(terms: Iterable[Expression]) -> list[Expression]:
-    items: dict[Expression, list[Expression]] = {}
+def _loosened(terms: Iterable[Expression]) -> list[Expression]:
+    """Terms of a disjunction on one expression merged: the dual of `tighten`, by De Morgan."""
+    simple: list[Expression] = []
     others: list[Expression] = []
     for term in terms:
         match term:
-            case Call("eq", (subject, Literal() as item)):
-                items.setdefault(subject, []).append(item)
-            case Call("in", (subject, *literals)) if all(isinstance(item, Literal) for item in literals):
-                items.setdefault(subject, []).extend(literals)
+            case Call("eq" | "ne" | "lt" | "le" | "gt" | "ge" | "in") | Call("not", (Call("in"),)):
+                simple.append(term)
             case _:
                 others.append(term)
-    return others + [is_member(subject, tuple(literals)) for subject, literals in items.items()]
+    if len(simple) < 2:
+        return [*others, *simple]
+    return others + [negation(term) for term in tighten(map(negation, simple), is_filter=False)]
