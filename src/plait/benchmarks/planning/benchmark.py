@@ -61,15 +61,17 @@ class PlanningBenchmark:
         figures = report.figures
         observer(f"planning {queries:,} queries")
         with _one_core():
-            started = time.perf_counter()
+            started, started_cpu = time.perf_counter(), time.process_time()
             workload = load_text(planted.text)
             loaded = time.perf_counter()
             planned = plan(workload, planner="plait")
-            finished = time.perf_counter()
+            finished, finished_cpu = time.perf_counter(), time.process_time()
             for query in workload.queries.values():
                 signature(canonicalise(query.plan))
             canonicalised = time.perf_counter()
-        figures[f"plan_seconds_for_{queries}_queries"] = round(finished - started, 2)
+        took_s, took_cpu_s = finished - started, finished_cpu - started_cpu
+        figures[f"plan_seconds_for_{queries}_queries"] = round(took_s, 2)
+        figures[f"plan_cpu_seconds_for_{queries}_queries"] = round(took_cpu_s, 2)
         figures[f"parse_and_bind_seconds_for_{queries}_queries"] = round(loaded - started, 2)
         figures[f"canonicalise_and_sign_seconds_for_{queries}_queries"] = round(canonicalised - finished, 2)
         figures[f"planner_and_driver_seconds_for_{queries}_queries"] = round(finished - loaded, 2)
@@ -85,15 +87,16 @@ class PlanningBenchmark:
             1 - shared_operators / independent_operators, 3
         )
         allowed = SECONDS_ALLOWED[queries]
-        took = figures[f"plan_seconds_for_{queries}_queries"]
+        holds = took_s < allowed
+        why_not = "" if holds else f"it took {took_cpu_s:.1f} s of processor time; was the machine busy?"
         report.claims.append(
             Claim(
                 f"plans {queries:,} queries in under {allowed:.0f} s on one core",
                 source="goal",
                 against=allowed,
-                ours=took,
-                holds=finished - started < allowed,
-                why_not="" if finished - started < allowed else "planning takes longer on this machine",
+                ours=round(took_s, 2),
+                holds=holds,
+                why_not=why_not,
             )
         )
         return workload

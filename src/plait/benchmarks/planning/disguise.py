@@ -272,7 +272,7 @@ class _Disguise:
     # Chance.
 
     def _maybe(self, probability: float = 0.5) -> bool:
-        return self.rng.random() < probability
+        return self.rng.random() >= 1 - probability  # the least draw says no: simpler examples
 
     def _shuffled(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         result = list(values)

@@ -131,26 +131,26 @@ class QueryGenerator:
             self.stream(InstantWindow(self.rng.choice(INSTANT_RANGES_S)))
             for _ in range(self.rng.choice((2, 2, 3, 3, 4)))
         )
-        if self.rng.random() < 0.3 and self.catalog.tables:
+        if self.maybe(0.3) and self.catalog.tables:
             items = (*items, self.table())
         return self.joined(items)
 
     def outer_join_block(self) -> Select:
-        ticks = self.rng.random() < 0.3
+        ticks = self.maybe(0.3)
         window: Window = self.tick_window() if ticks else InstantWindow(self.rng.choice(INSTANT_RANGES_S))
         kind = self.rng.choice(("LEFT", "LEFT", "RIGHT", "FULL"))
         items: tuple[Item, ...] = (self.stream(window),)
         conditions: tuple[Predicate, ...] = ()
-        if kind == "LEFT" and self.rng.random() < 0.4:
+        if kind == "LEFT" and self.maybe(0.4):
             items = (*items, self.stream(window))
             conditions = self.equalities(items)
-        with_table = kind == "LEFT" and self.rng.random() < 0.3 and self.catalog.tables
+        with_table = kind == "LEFT" and self.maybe(0.3) and self.catalog.tables
         other: Item = self.table() if with_table else self.stream(window)
         on = self.equalities((items[0], other))
-        if self.rng.random() < 0.4:
+        if self.maybe(0.4):
             on = (*on, self.condition(columns_of_item(other)))
         columns = tuple(column for item in (*items, other) for column in columns_of_item(item))
-        if self.rng.random() < 0.5:
+        if self.maybe(0.5):
             conditions = (*conditions, self.condition(columns_of_item(items[0])))
         step = OuterStep(kind, other, on)
         if not ticks:
@@ -176,7 +176,7 @@ class QueryGenerator:
         items: list[Item] = [self.stream(replace(window, range_s=window.slide_s * self.rng.randint(1, 4)))]
         for _ in range(self.rng.choice((1, 1, 2))):
             items.append(self.stream(replace(window, range_s=window.slide_s * self.rng.randint(1, 4))))
-        if self.rng.random() < 0.3 and self.catalog.tables:
+        if self.maybe(0.3) and self.catalog.tables:
             items.append(self.table())
         columns = tuple(column for item in items for column in columns_of_item(item))
         conditions = (*self.equalities(items), *self.conditions(columns, 0, 2))
@@ -262,13 +262,13 @@ class QueryGenerator:
         highest = Aggregation("max", inner_columns[-1], inner_columns[-1].type)
         outputs = self.named_outputs([WindowEnd(), *outer_keys, highest])
         conditions: tuple[Predicate, ...] = ()
-        if self.rng.random() < 0.4:
+        if self.maybe(0.4):
             conditions = (Comparison(">", inner_columns[-1], Constant("1", "INT")),)
         return Select(outputs, (outer,), conditions, keys=outer_keys)
 
     def union_block(self) -> UnionAll:
         """Branches of the same class over columns of the same types."""
-        ticks = self.rng.random() < 0.4
+        ticks = self.maybe(0.4)
         window = self.tick_window() if ticks else None
         shape = [self.rng.choice(KEY_TYPES) for _ in range(self.rng.randint(1, 2))]
         branches = []
@@ -287,7 +287,7 @@ class QueryGenerator:
         item = self.stream(self.tick_window())
         columns = columns_of_item(item)
         conditions = self.conditions(columns, 0, 1)
-        if self.rng.random() < 0.3:
+        if self.maybe(0.3):
             select = Select(self.projections(columns, 2, 3), (item,), conditions)
         else:
             keys = self.key_columns(item)
@@ -295,7 +295,7 @@ class QueryGenerator:
             select = Select(self.named_outputs([*keys, counted]), (item,), conditions, keys=keys)
         names = [output.name for output in select.outputs]
         order = tuple(
-            OrderKey(name, self.rng.random() < 0.5) for name in self.rng.sample(names, self.rng.randint(1, 2))
+            OrderKey(name, self.maybe(0.5)) for name in self.rng.sample(names, self.rng.randint(1, 2))
         )
         return replace(select, order=order, limit=self.rng.randint(1, 3))
 
@@ -306,12 +306,16 @@ class QueryGenerator:
             return self.nested_block()
         name = self.rng.choice(candidates)
         block = self.named[name]
-        window = None if _ticks(block) and self.rng.random() < 0.5 else self.tick_window(aligned=True)
+        window = None if _ticks(block) and self.maybe(0.5) else self.tick_window(aligned=True)
         item = BlockItem(self.key(), block, window, name)
         columns = columns_of_item(item)
         return self.aggregated((item,), columns, self.conditions(columns, 0, 1))
 
     # Parts of queries.
+
+    def maybe(self, probability: float) -> bool:
+        """Chance: least draws say no, so that what Hypothesis shrinks becomes simpler."""
+        return self.rng.random() >= 1 - probability
 
     def key(self) -> str:
         self._items += 1
@@ -325,7 +329,7 @@ class QueryGenerator:
 
     def tick_window(self, aligned: bool = False) -> TickWindow:
         range_s, slide_s = self.rng.choice(WINDOWS_S)
-        if aligned or self.rng.random() < 0.8:
+        if aligned or self.maybe(0.8):
             return TickWindow(range_s, slide_s)
         return TickWindow(range_s, slide_s, self.rng.choice((0, 5)))
 
@@ -333,9 +337,9 @@ class QueryGenerator:
         columns = tuple(column for item in items for column in columns_of_item(item))
         conditions = self.equalities(items)
         for item in items:
-            if self.rng.random() < 0.35:
+            if self.maybe(0.35):
                 conditions = (*conditions, self.condition(columns_of_item(item)))
-        if self.rng.random() < 0.3:
+        if self.maybe(0.3):
             left, right = (self.number(columns_of_item(item)) for item in items[:2])
             conditions = (*conditions, Comparison(self.rng.choice(("<", "<=", "<>")), left, right))
         return Select(self.projections(columns, 2, 4), items, conditions)
@@ -347,7 +351,7 @@ class QueryGenerator:
             self.rng.choice([column for column in columns_of_item(item) if column.type == type_])
             for item in items
         ]
-        if self.rng.random() < 0.2:
+        if self.maybe(0.2):
             members.append(self.constant(type_))
         return (Equality(tuple(members)),)
 
@@ -362,10 +366,10 @@ class QueryGenerator:
         keys = tuple(self.rng.sample(groupable, min(len(groupable), self.rng.choice((0, 1, 1, 2)))))
         calls = [self.aggregation(columns) for _ in range(self.rng.randint(1, 3))]
         shown: list[Expression] = [*keys, *calls]
-        if self.rng.random() < 0.4:
+        if self.maybe(0.4):
             shown.insert(0, WindowEnd())
         having: tuple[Predicate, ...] = ()
-        if self.rng.random() < 0.3:
+        if self.maybe(0.3):
             having = (
                 Comparison(
                     ">=", Aggregation("count", None, "BIGINT"), Constant(self.rng.choice("12"), "INT")
@@ -383,10 +387,7 @@ class QueryGenerator:
     def projections(self, columns: Sequence[Column], least: int, most: int) -> tuple[Output, ...]:
         count = self.rng.randint(least, most)
         return self.named_outputs(
-            [
-                self.scalar(columns) if self.rng.random() < 0.3 else self.rng.choice(columns)
-                for _ in range(count)
-            ]
+            [self.scalar(columns) if self.maybe(0.3) else self.rng.choice(columns) for _ in range(count)]
         )
 
     # Expressions.
@@ -451,14 +452,14 @@ class QueryGenerator:
         function = self.rng.choice(
             ("count", "count", "sum", "sum", "avg", "min", "max", "count_distinct", "stddev_samp", "var_pop")
         )
-        if function == "count" and self.rng.random() < 0.6:
+        if function == "count" and self.maybe(0.6):
             call = Aggregation("count", None, "BIGINT")
         else:
             numbers = [column for column in columns if column.type in NUMBERS]
             if not numbers:
                 return Aggregation("count", None, "BIGINT")
             call = self.call(function, self.rng.choice(numbers))
-        if self.rng.random() < 0.2:
+        if self.maybe(0.2):
             return replace(call, filter=self.condition(columns))
         return call
 
@@ -468,7 +469,7 @@ class QueryGenerator:
         return tuple(self.condition(columns) for _ in range(self.rng.randint(least, most)))
 
     def condition(self, columns: Sequence[Column], depth: int = 2) -> Predicate:
-        if depth and self.rng.random() < 0.25:
+        if depth and self.maybe(0.25):
             terms = tuple(self.condition(columns, depth - 1) for _ in range(2))
             return self.rng.choice((AnyOf(terms), AllOf(terms), Negation(terms[0])))
         comparable = [column for column in columns if column.type not in ("DOUBLE", "BOOLEAN")]
@@ -481,7 +482,7 @@ class QueryGenerator:
         if column.type in ("INT", "BIGINT", "STRING") and chance < 0.5:
             constants = {self.constant(column.type) for _ in range(3)}
             among = Among(column, tuple(sorted(constants, key=lambda constant: constant.sql)))
-            return Negation(among) if self.rng.random() < 0.3 else among
+            return Negation(among) if self.maybe(0.3) else among
         if column.type in ("INT", "BIGINT", "DECIMAL(9,2)") and chance < 0.65:
             low, high = sorted(
                 (self.constant(column.type), self.constant(column.type)), key=lambda c: float(c.sql)

@@ -95,7 +95,7 @@ class Printer:
     # Choices.
 
     def _maybe(self, probability: float = 0.5) -> bool:
-        return self.rng is not None and self.rng.random() < probability
+        return self.rng is not None and self.rng.random() >= 1 - probability
 
     def _pick(self, options: Sequence[Choice]) -> Choice:
         return options[0] if self.rng is None else self.rng.choice(options)
