@@ -1,6 +1,6 @@
 r"""Dates and timestamps as text and as microseconds since 1970 (UTC), in the one form everything here reads and writes.
 
-A DATE is `yyyy-mm-dd` (a time may follow), a TIMESTAMP `yyyy-mm-dd[ hh:mm[:ss[.ffffff]][Z|±hh:mm]]` with a blank or a T in
+A DATE is `yyyy-mm-dd` (a time may follow), a TIMESTAMP `yyyy-mm-dd[ hh:mm[:ss[.ffffff][Z|±hh:mm]]]` with a blank or a T in
 between; white space around is ignored. The patterns are read by Python, Java and RE2 alike, but for `\z`.
 """
 
@@ -14,11 +14,12 @@ from plait.expressions.types import TIMESTAMP_RANGE_US
 BLANKS = r"[\x00-\x20\x7f]*"
 _YEAR = r"(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])"
 _DATE = _YEAR + r"-[0-9]{1,2}-[0-9]{1,2}"
-_TIME = r"[0-9]{1,2}:[0-9]{1,2}(?::[0-9]{1,2}(?:\.[0-9]{0,9})?)?"
+_HOUR_AND_MINUTE = r"(?:[01]?[0-9]|2[0-3]):[0-5]?[0-9]"
+_SECOND = r":[0-5]?[0-9](?:\.[0-9]{0,9})?"
 _ZONE = r"(?:Z|[+-](?:0[0-9]|1[0-7]):[0-5][0-9])"
 
 DATE_PATTERN = rf"^{BLANKS}({_DATE})(?:[ T](?s:.*))?{BLANKS}\z"
-TIMESTAMP_PATTERN = rf"^{BLANKS}({_DATE}(?:[ T]{_TIME}{_ZONE}?)?){BLANKS}\z"
+TIMESTAMP_PATTERN = rf"^{BLANKS}({_DATE}(?:[ T]{_HOUR_AND_MINUTE}(?:{_SECOND}{_ZONE}?)?)?){BLANKS}\z"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -44,7 +45,7 @@ def parse_timestamp(text: str) -> int | None:
     parts = re.fullmatch(r"([0-9-]+)(?:[ T]([0-9:]+)(?:\.([0-9]*))?(Z|[+-].*)?)?", match[1])
     assert parts
     day, (hour, minute, second) = _date(parts[1]), _clock(parts[2] or "0:0")
-    if day is None or hour > 23 or minute > 59 or second > 59:
+    if day is None:
         return None
     microseconds = date_to_us(day) + ((hour * 60 + minute) * 60 + second) * 1_000_000
     microseconds += int((parts[3] or "")[:6].ljust(6, "0"))

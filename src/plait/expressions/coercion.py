@@ -188,7 +188,7 @@ def _number_as(value: int | Decimal, to: Type) -> Literal | None:
     if to.kind is Kind.DECIMAL:
         exact = Decimal(value)
         scaled = exact.quantize(Decimal(1).scaleb(-to.scale), context=_WIDE)
-        if scaled == exact and abs(scaled) < Decimal(10) ** (to.precision - to.scale):
+        if scaled == exact and scaled.copy_abs() < Decimal(10) ** (to.precision - to.scale):
             return Literal(scaled, to)
     if to.is_integer and isinstance(value, int) and _in_range(value, to):
         return Literal(value, to)
@@ -218,9 +218,12 @@ def _negated(literal: Literal) -> Literal | None:
         return literal if literal.type.is_numeric or literal.type == INTERVAL else None
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or literal.type == TIMESTAMP:
         return None
-    if literal.type.is_integer and not _in_range(-value, literal.type):
+    whole_type = BIGINT if literal.type == INTERVAL else literal.type
+    if whole_type.is_integer and not _in_range(-value, whole_type):
         return None
-    return Literal(0.0 if value == 0 and literal.type == DOUBLE else -value, literal.type)
+    if isinstance(value, Decimal):
+        return Literal(value.copy_negate() if value else value, literal.type)  # `-value` would round
+    return Literal(-value if value else value, literal.type)
 
 
 def _integer_literal(text: str, written: str, type_: Type) -> Literal:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from plait.expressions.aggregates import aggregate_type
 from plait.expressions.calendar import timestamp_text
 from plait.expressions.functions.text import duckdb_text
 from plait.expressions.nodes import Edge, Expression, Literal
@@ -65,6 +66,9 @@ def aggregate_to_duckdb(
             return f"TRY_CAST({exact} AS {type_to_duckdb(call.type)})"
         case "avg" if call.arguments[0].type != DOUBLE:
             exact = _exact_sum(call.arguments[0].type, arguments[0], condition)
+            if call.arguments[0].type.kind is Kind.DECIMAL:
+                sum_type = aggregate_type("sum", (call.arguments[0].type,))
+                exact = f"TRY_CAST({exact} AS {type_to_duckdb(sum_type)})"
             return f"(CAST(CAST({exact} AS VARCHAR) AS DOUBLE) / {over('count', arguments[0])})"
         case _:
             return over(call.function, arguments[0])

@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 from plait.expressions.functions import result_type
 from plait.expressions.types import (
+    BIGINT,
     BOOLEAN,
     INTEGER_BITS,
     TIMESTAMP,
@@ -115,7 +116,16 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def columns_of(expression: Expression) -> frozenset[int]:
-    return frozenset(node.index for node in walk(expression) if isinstance(node, Column))
+    """The positions of the columns that an expression uses; kept on calls, since rewriting asks often."""
+    if isinstance(expression, Column):
+        return frozenset((expression.index,))
+    if not isinstance(expression, Call):
+        return frozenset()
+    known: frozenset[int] | None = vars(expression).get("_columns")
+    if known is None:
+        known = frozenset().union(*map(columns_of, expression.arguments))
+        vars(expression)["_columns"] = known  # calls are frozen: around `__setattr__`, like cached properties
+    return known
 
 
 def transform(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
@@ -172,7 +182,7 @@ def _fits(value: Value, type_: Type) -> bool:
             return False
         exponent = value.as_tuple().exponent
         assert isinstance(exponent, int)
-        return -exponent == type_.scale and abs(value) < Decimal(10) ** (type_.precision - type_.scale)
+        return -exponent == type_.scale and value.copy_abs() < Decimal(10) ** (type_.precision - type_.scale)
     if kind is Kind.DOUBLE:
         return isinstance(value, float)
     if kind is Kind.STRING:
@@ -182,7 +192,8 @@ def _fits(value: Value, type_: Type) -> bool:
     if kind is Kind.TIMESTAMP:
         first, last = TIMESTAMP_RANGE_US
         return isinstance(value, int) and first <= value <= last
-    return isinstance(value, int)  # INTERVAL
+    low, high = integer_range(BIGINT)
+    return isinstance(value, int) and low <= value <= high  # INTERVAL
 
 
 TRUE = Literal(True, BOOLEAN)

@@ -2,7 +2,7 @@
 
 Numbers lose their fraction toward zero on the way to an integer and round half up to a DECIMAL. Text is
 read strictly: an integer is digits with a sign, a DATE is `yyyy-mm-dd` (a time may follow), a TIMESTAMP is
-`yyyy-mm-dd[ hh:mm[:ss[.ffffff]][Z|±hh:mm]]` with a blank or a T, in UTC unless it says otherwise; white space around is
+`yyyy-mm-dd[ hh:mm[:ss[.ffffff][Z|±hh:mm]]]` with a blank or a T, in UTC unless it says otherwise; white space around is
 ignored. This is what Spark's `try_cast` does, less the spellings in which it accepts half a date.
 """
 
@@ -126,11 +126,14 @@ def _cast_duckdb(shape: Shape) -> str | Staged:
     if to.is_integer and not given.is_integer:
         return "TRY_CAST(trunc({0}) AS {type})"
     if given == DOUBLE:
-        return "TRY_CAST(CAST({0} AS VARCHAR) AS {type})"  # rounds the shortest decimal that is this double
+        # Rounds the shortest decimal that is this double; read with more digits, which its exponent may need.
+        return f"TRY_CAST(TRY_CAST(CAST({{0}} AS VARCHAR) AS DECIMAL(38,{to.scale})) AS {{type}})"
     if to == DOUBLE and given.kind is Kind.DECIMAL and given.precision > _EXACT_IN_DOUBLE_DIGITS:
         return (
             "CAST(CAST({0} AS VARCHAR) AS DOUBLE)"  # the nearest double, where a division would round twice
         )
+    if to == STRING and given.kind is Kind.DECIMAL and given.precision == given.scale:
+        return r"regexp_replace(CAST({0} AS VARCHAR), '^(-?)\.', '\10.')"  # DuckDB leaves out the zero
     return "TRY_CAST({0} AS {type})"
 
 

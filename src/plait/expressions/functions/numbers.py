@@ -44,6 +44,11 @@ from plait.expressions.types import (
 )
 
 NAN_DUCKDB = "CAST('NaN' AS DOUBLE)"
+# Spark rounds the opposite of a longer decimal to this many digits: there the sign is taken off the text instead.
+_JAVA_DIGITS = 34
+_UNSIGNED_SPARK = "CAST(substring(CAST({0} AS STRING), 2) AS {type})"
+# DuckDB computes with decimals up to this long in 64 bits, and raises an error when the result does not fit.
+_DUCKDB_64_BIT_DIGITS = 18
 # The first double above every BIGINT; -2^63 itself is one.
 _TWO_TO_63 = "9223372036854775808"
 
@@ -72,6 +77,10 @@ def _arithmetic_spark(operation: str, operator: str) -> Callable[[Shape], str | 
 def _arithmetic_duckdb(operator: str) -> Callable[[Shape], str | Staged]:
     def template(shape: Shape) -> str | Staged:
         operands = [f"epoch_us({{{i}}})" if t == TIMESTAMP else f"{{{i}}}" for i, t in enumerate(shape.types)]
+        if shape.result.kind is Kind.DECIMAL and shape.result.precision > _DUCKDB_64_BIT_DIGITS:
+            first = shape.types[0]
+            precision = max(first.precision, _DUCKDB_64_BIT_DIGITS + 1)
+            operands[0] = f"CAST({{0}} AS {decimal(precision, first.scale)})"
         total = f"({operands[0]} {operator} {operands[1]})"
         if shape.result.kind is Kind.DECIMAL:
             return f"CAST({total} AS {{type}})"
@@ -93,17 +102,23 @@ def _modulo_duckdb(shape: Shape) -> str:
 
 
 def _negate_spark(shape: Shape) -> str:
-    return "(- {0})" if not _wraps(shape.result) else "try_subtract(CAST(0 AS {type}), {0})"
+    if _wraps(shape.result):
+        return "try_subtract(CAST(0 AS {type}), {0})"
+    if shape.result.precision > _JAVA_DIGITS:
+        return "CASE WHEN {0} < 0 THEN " + _UNSIGNED_SPARK + " ELSE CAST(concat('-', {0}) AS {type}) END"
+    return "(- {0})"
 
 
 def _negate_duckdb(shape: Shape) -> str:
-    return "(- {0})" if not _wraps(shape.result) else "TRY(- {0})"
+    return "TRY(CAST(0 AS {type}) - {0})" if _wraps(shape.result) else "(- {0})"
 
 
 def _absolute_spark(shape: Shape) -> str:
-    if not _wraps(shape.result):
-        return "abs({0})"
-    return "CASE WHEN {0} < 0 THEN try_subtract(CAST(0 AS {type}), {0}) ELSE {0} END"
+    if _wraps(shape.result):
+        return "CASE WHEN {0} < 0 THEN try_subtract(CAST(0 AS {type}), {0}) ELSE {0} END"
+    if shape.result.precision > _JAVA_DIGITS:
+        return "CASE WHEN {0} < 0 THEN " + _UNSIGNED_SPARK + " ELSE {0} END"
+    return "abs({0})"
 
 
 def _absolute_duckdb(shape: Shape) -> str:
@@ -373,7 +388,7 @@ NUMBERS: tuple[Function, ...] = (
         # Adding 0 removes the sign of a negative zero, which its reciprocal would show.
         spark="pow({0} + 0D, {1})",
         # C says 1 where Java, and so Spark, says NaN.
-        duckdb="CASE WHEN isnan({1}) OR (isinf({1}) AND abs({0}) = 1) THEN "
+        duckdb="CASE WHEN isnan({1}) OR (isinf({1}) AND abs({0}) = 1) THEN {0} * "
         + NAN_DUCKDB
         + " ELSE pow({0} + 0e0, {1}) END",
         example=Example((2, 10), 1024.0),

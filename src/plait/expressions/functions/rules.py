@@ -126,15 +126,19 @@ def alike(
     most: int | None = 2,
     when: Callable[[Type], bool] = lambda _: True,
     wanted: str = "",
+    of_nulls: Type = INT,
 ) -> Rule:
-    """Arguments of one common type, which is also the result's unless `result` says otherwise."""
+    """Arguments of one common type, which is also the result's unless `result` says otherwise.
+
+    Where all are NULL, that type is `of_nulls`.
+    """
 
     def rule(arguments: Arguments) -> Resolved:
         count = len(arguments.types)
         if count < least or (most is not None and count > most):
             needed = f"it takes at least {least} arguments" if most is None else _arity(least, most)
             raise arguments.refused(needed)
-        type_ = _common_argument(arguments, arguments.types)
+        type_ = _common_argument(arguments, arguments.types, of_nulls)
         if not when(type_):
             raise arguments.refused(f"it takes {wanted}")
         return Resolved((type_,) * count, type_ if result is None else result)
@@ -142,10 +146,10 @@ def alike(
     return rule
 
 
-def _common_argument(arguments: Arguments, types: Iterable[Type | None]) -> Type:
+def _common_argument(arguments: Arguments, types: Iterable[Type | None], of_nulls: Type = INT) -> Type:
     known = [type_ for type_ in types if type_ is not None]
     if not known:
-        return INT
+        return of_nulls
     try:
         return common_type(known)
     except FunctionTypeError as error:
@@ -153,7 +157,14 @@ def _common_argument(arguments: Arguments, types: Iterable[Type | None]) -> Type
 
 
 def logical(least: int, most: int | None) -> Rule:
-    return alike(BOOLEAN, least=least, most=most, when=lambda type_: type_ == BOOLEAN, wanted="BOOLEAN")
+    return alike(
+        BOOLEAN,
+        least=least,
+        most=most,
+        when=lambda type_: type_ == BOOLEAN,
+        wanted="BOOLEAN",
+        of_nulls=BOOLEAN,
+    )
 
 
 def any_type(result: Type) -> Rule:

@@ -178,8 +178,11 @@ def _replace_duckdb(shape: Shape) -> str:
 def _substring_duckdb(shape: Shape) -> Staged:
     """Spark's rules: position 0 is 1, a negative one counts from the end and may lie before the start."""
     start = "CASE WHEN {1} > 0 THEN CAST({1} AS BIGINT) - 1 WHEN {1} < 0 THEN length({0}) + {1} ELSE CAST({1} AS BIGINT) END"
-    if len(shape.types) == 2:
-        return Staged(start, "CASE WHEN {value} < 0 THEN {0} ELSE substring({0}, {value} + 1) END")
+    if len(shape.types) == 2:  # as long as an INT can say, which matters far before the start
+        return Staged(
+            start,
+            "CASE WHEN {value} < 0 THEN left({0}, {value} + 2147483647) ELSE substring({0}, {value} + 1) END",
+        )
     return Staged(
         start,
         "CASE WHEN {value} IS NULL OR {2} IS NULL THEN NULL "
@@ -208,7 +211,7 @@ TEXTS: tuple[Function, ...] = (
         Category.TEXT,
         "a || b",
         "The texts one after the other, NULL if any is; also `concat(a, b, …)`.",
-        alike(STRING, most=None, when=_is_text, wanted="text: CAST other types to STRING"),
+        alike(STRING, most=None, when=_is_text, wanted="text: CAST other types to STRING", of_nulls=STRING),
         spark=_concatenation,
         duckdb=_concatenation,
         example=Example(("a", "b"), "ab"),
@@ -219,7 +222,7 @@ TEXTS: tuple[Function, ...] = (
         "concat_ws",
         "concat_ws(separator, a, …)",
         "The texts that are not NULL, with the separator between them.",
-        alike(STRING, most=None, when=_is_text, wanted="text: CAST other types to STRING"),
+        alike(STRING, most=None, when=_is_text, wanted="text: CAST other types to STRING", of_nulls=STRING),
         Example(("-", "a", None, "b"), "a-b"),
         strict=False,
     ),

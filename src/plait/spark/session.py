@@ -1,0 +1,30 @@
+"""Starts Spark with the settings that the meaning of a query rests on: ANSI mode, and times in UTC."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+from pyspark.sql import SparkSession
+
+from plait.spark.java import java_home
+
+
+def local_session(cores: int = 2) -> SparkSession:
+    """A quiet Spark inside this process, on so many cores of this machine."""
+    os.environ["JAVA_HOME"] = str(java_home())
+    # Errors of queries are ours to report; PySpark would also log each as JSON.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    session = (
+        SparkSession.builder.master(f"local[{cores}]")
+        .appName("plait")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.ansi.enabled", "true")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", str(cores))
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    return session
