@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ import plait
 from plait.api import Plan, Session, compared
 from plait.cli.files import write_atomically
 from plait.cli.invocation import progress, terminal_width
+from plait.deployment.deployment import Deployment
 from plait.deployment.explain import sharing
 from plait.errors import InternalError
 from plait.quantity_text import counted, number_text
@@ -61,7 +63,8 @@ def _examples() -> Path:
     package = Path(plait.__file__).parent
     for folder in (package / "examples", package.parents[1] / "examples"):
         if folder.is_dir():
-            return folder
+            here = Path.cwd()
+            return folder.relative_to(here) if folder.is_relative_to(here) else folder
     raise InternalError("no-examples", f"this installation has no examples beside {package}")
 
 
@@ -77,16 +80,28 @@ def _plan(session: Session, file: Path) -> Plan:
     with progress("planning"):
         plans = {plan.report.planner: plan for plan in session.compare(["independent", "plait"])}
     _say(compared(list(plans.values())))
-    shared = sharing(plans["plait"].deployment)
+    deployment = plans["plait"].deployment
+    shared = sharing(deployment)
     alone, together = (plans[name].deployment.cost.cores for name in ("independent", "plait"))
     _say(
         "",
         f"Alone, the queries take {number_text(alone)} cores; planned together, {number_text(together)}:",
         f"{counted(shared.shared_operators, 'operator')} of {shared.operators:,} serve several queries.",
-        "gate_17 and gate_17_display were written by two teams in different words. Both ask for the same",
-        "rows, and get them from the same operator.",
     )
+    for names in _same_streams(deployment):
+        _say(
+            f"{' and '.join(names)} are written in different words, ask for the same rows,",
+            "and get them from the same operator.",
+        )
     return plans["plait"]
+
+
+def _same_streams(deployment: Deployment) -> list[list[str]]:
+    """Queries that are answered by one and the same stream."""
+    names: defaultdict[str | None, list[str]] = defaultdict(list)
+    for query in deployment.admitted:
+        names[query.stream].append(query.name)
+    return [group for group in names.values() if len(group) > 1]
 
 
 def _draw(plan: Plan, file: Path, output: Path) -> None:

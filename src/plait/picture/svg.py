@@ -77,7 +77,7 @@ _LEGEND = (
     ("stream", "stream"),
     ("table", "table"),
     ("operator", "operator"),
-    ("shared", "shared: computed once for ×n queries"),
+    ("shared", "shared: computed once, for ×n queries"),
     ("flow", "flow between sites"),
     ("query", "query"),
 )
@@ -139,7 +139,9 @@ def to_svg(diagram: Diagram) -> str:
 def _measured(box: Box) -> _Measured:
     title = shortened(box.title, WIDEST_TEXT, TITLE_SIZE, bold=True)
     lines = tuple(shortened(line, WIDEST_TEXT, LINE_SIZE) for line in box.lines)
-    badge = f"×{len(box.queries):,}" if box.shared and not box.members else ""
+    # Sources too show how many queries they serve; what queries and flows serve shows by itself.
+    counts = box.kind not in (BoxKind.QUERY, BoxKind.FLOW) and not box.members
+    badge = f"×{len(box.queries):,}" if counts and len(box.queries) > 1 else ""
     texts = [text_width(title, TITLE_SIZE, bold=True), *(text_width(line, LINE_SIZE) for line in lines)]
     width = max(max(texts) + 2 * PADDING, NARROWEST_BOX)
     height = (len(lines) + 1) * LINE_STEP + 2 * PADDING - 4

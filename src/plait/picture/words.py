@@ -61,7 +61,7 @@ def _is_work(deployment: Deployment, operator: Operator) -> bool:
 
 
 def _shared(deployment: Deployment, users: Users, limit: int | None, width: int | None) -> list[str]:
-    shared = [o for o in deployment.operators if len(users[o.id]) > 1 and _is_work(deployment, o)]
+    shared = [operator for operator in deployment.operators if len(users[operator.id]) > 1]
     shared.sort(key=lambda operator: -len(users[operator.id]))  # stable: otherwise as rows flow
     rows = []
     for operator in shared[:limit]:
