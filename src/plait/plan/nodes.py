@@ -490,12 +490,15 @@ def expressions_of(node: Node) -> tuple[Expression, ...]:
 
 
 def sources_of(node: Node) -> tuple[frozenset[str], frozenset[str]]:
-    """Names of the streams and of the tables that a plan reads."""
-    nodes = list(walk_plan(node))
-    return (
-        frozenset(n.stream for n in nodes if isinstance(n, StreamScan)),
-        frozenset(n.table for n in nodes if isinstance(n, TableScan)),
-    )
+    """Names of the streams and of the tables that a plan reads; kept on the node, as rewriting asks often."""
+    known: tuple[frozenset[str], frozenset[str]] | None = vars(node).get("_sources")
+    if known is None:
+        below = [sources_of(child) for child in node.inputs]
+        streams = frozenset({node.stream}) if isinstance(node, StreamScan) else frozenset()
+        tables = frozenset({node.table}) if isinstance(node, TableScan) else frozenset()
+        known = streams.union(*(s for s, _ in below)), tables.union(*(t for _, t in below))
+        vars(node)["_sources"] = known  # nodes are frozen: around `__setattr__`, like cached properties
+    return known
 
 
 def _joined_timing(timings: tuple[Timing, ...]) -> Timing:

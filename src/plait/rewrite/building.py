@@ -7,6 +7,7 @@ no project that does nothing, no filter on a filter, no project on a project, ex
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import is_
 from typing import assert_never
 
 from plait.expressions.nodes import (
@@ -48,7 +49,8 @@ def bottom_up(plan: Node, change: Callable[[Node], Node]) -> Node:
     def visit(node: Node) -> Node:
         result = done.get(id(node))
         if result is None:
-            result = change(with_inputs(node, [visit(child) for child in node.inputs]))
+            inputs = node.inputs
+            result = change(with_inputs(node, [visit(child) for child in inputs]) if inputs else node)
             done[id(node)] = result
         return result
 
@@ -57,7 +59,7 @@ def bottom_up(plan: Node, change: Callable[[Node], Node]) -> Node:
 
 def with_inputs(node: Node, inputs: Sequence[Node]) -> Node:
     """The node over other inputs, which must have the same columns; the node itself if they are the same."""
-    if all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
+    if all(map(is_, inputs, node.inputs)):
         return node
     match node:
         case StreamScan() | TableScan():

@@ -156,13 +156,18 @@ def _ordered_full_join(join: OuterJoin) -> Node:
 
 def _ordered_join(join: Join, use: Use) -> Node:
     colours = _ranks([_input_key(child) for child in join.inputs])
+    if colours == list(range(len(colours))):
+        return join
     if len(set(colours)) < len(colours):
         colours = _refined(join, colours)
-    best, restored = min(
-        (_arranged(join, order) for order in _orders(colours)),
-        key=lambda arranged: (expression_text(arranged[0].predicate), use(arranged[1])),
+    arrangements = {order: _arranged(join, order) for order in _orders(colours)}
+    order, (best, restored) = min(
+        arrangements.items(),
+        key=lambda item: (expression_text(item[1][0].predicate), use(item[1][1])),
     )
-    return join if best == join else projected(best, restored)
+    if order == tuple(range(len(order))):
+        return join if best == join else best  # the same object if nothing changed
+    return projected(best, restored)
 
 
 def _orders(colours: Sequence[int]) -> Iterable[tuple[int, ...]]:

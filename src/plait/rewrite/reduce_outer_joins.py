@@ -49,7 +49,6 @@ from plait.plan.nodes import (
     Top,
     Union,
     Window,
-    walk_plan,
 )
 from plait.rewrite.algebra.simplify import null_rejected_columns, with_nulls
 from plait.rewrite.building import with_inputs
@@ -58,9 +57,11 @@ _NOTHING: frozenset[int] = frozenset()
 
 
 def reduce_outer_joins(plan: Node) -> Node:
-    if not any(isinstance(node, OuterJoin) for node in walk_plan(plan)):
-        return plan
-    return _visited(plan, _NOTHING)
+    return _visited(plan, _NOTHING) if _has_outer_join(plan) else plan
+
+
+def _has_outer_join(node: Node) -> bool:
+    return isinstance(node, OuterJoin) or any(map(_has_outer_join, node.inputs))
 
 
 def _visited(node: Node, present: frozenset[int]) -> Node:
