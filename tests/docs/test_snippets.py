@@ -75,7 +75,9 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    "document", list(filter(blocks_of, DOCUMENTS)), ids=lambda path: str(path.relative_to(ROOT))
+    "document",
+    [document for document in DOCUMENTS if blocks_of(document)],
+    ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_snippets(document: Path, clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
     namespace: dict[str, Any] = {"__name__": "snippet"}

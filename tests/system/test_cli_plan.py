@@ -90,6 +90,21 @@ def test_output_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFix
     assert list(tmp_path.iterdir()) == []
 
 
+def test_sites_that_are_too_small(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "small.sql"
+    file.write_text(
+        "CREATE SITE tiny WITH (cores = 0.001);"
+        "CREATE STREAM s (x INT, ts TIMESTAMP, WATERMARK FOR ts AS ts) WITH (rate = 1000000, site = 'tiny');"
+        "CREATE CONTINUOUS QUERY q AS SELECT x + 1 AS y FROM s;"
+    )
+    assert run(["plan", str(file)]) == 3
+    shown = capsys.readouterr().out
+    assert "1 query planned by plait, 1 refused" in shown
+    assert "of the cores of `tiny`" in shown
+    assert run(["plan", str(file), "--format", "svg"]) == 3
+    assert "Refused: 1" in capsys.readouterr().out
+
+
 def test_a_folder_stands_for_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # The query comes before the stream it reads, in another file.
     (tmp_path / "a.sql").write_text("CREATE CONTINUOUS QUERY q AS SELECT x FROM s;")

@@ -86,8 +86,10 @@ def open_session(files: tuple[str, ...]) -> Session:
             raise UserError(
                 "source-encoding", f"standard input is not a UTF-8 text: byte {error.start}"
             ) from None
-        return api.open_text(text, name="<stdin>")
-    return api.open([Path(file) for file in files])
+        with progress("reading"):
+            return api.open_text(text, name="<stdin>")
+    with progress("reading"):
+        return api.open([Path(file) for file in files])
 
 
 def write_result(text: str, output: Path | None) -> None:

@@ -19,8 +19,9 @@ from plait.cli.invocation import (
     write_json,
     write_result,
 )
-from plait.errors import UserError
+from plait.errors import InfeasibleError, UserError
 from plait.planners import DEFAULT_PLANNER, PLANNERS
+from plait.planners.base import PlanningStatus
 
 FORMATS = ("text", "json", "dot", "svg")
 
@@ -56,7 +57,7 @@ def command(
     sample: bool,
     output: Path | None,
     full: bool,
-) -> None:
+) -> int:
     """Plan all queries together, and show what is shared and what it costs.
 
     Queries that need the same filter, join or window get it from one operator, however each of them was
@@ -69,7 +70,8 @@ def command(
       plait plan queries.sql --format svg --output plan.svg
       plait plan queries.sql --format json | jq '.cost'
 
-    Statistics that nobody declared are assumed, and the plan says so.
+    Statistics that nobody declared are assumed, and the plan says so. The exit code is 3 if the declared
+    sites can carry none of the queries.
     """
     invocation.json = output_format == "json"
     session = open_session(files)
@@ -82,7 +84,7 @@ def command(
             write_json({"plans": [plan.to_json() for plan in plans]}, output)
         else:
             write_result(compared(plans), output)
-        return
+        return 0
     with progress("planning"):
         plan = session.plan(planner, sample=sample)
     notify(plan.report.notices)
@@ -95,3 +97,4 @@ def command(
             write_result(plan.to_svg(), output)
         case _:
             write_result(plan.to_text(full=full, width=terminal_width(output)), output)
+    return InfeasibleError.exit_code if plan.report.status is PlanningStatus.INFEASIBLE else 0
