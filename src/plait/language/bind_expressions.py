@@ -162,6 +162,7 @@ class ExpressionBinder:
                 raise UnsupportedError(
                     "unsupported-syntax",
                     f"`{node.key.upper()}` is not supported in {self._clause}",
+                    hint="docs/language.md says what an expression may be made of",
                     span=span_of(node, self._source),
                 )
 

@@ -147,6 +147,7 @@ class ItemBinder:
             raise UnsupportedError(
                 "unsupported-syntax",
                 "Plait does not support table functions other than HOP and TUMBLE",
+                hint="declare what is read with CREATE STREAM or CREATE TABLE",
                 span=span_of(node, self._source),
             )
         if node.name.lower() in ctes:

@@ -59,7 +59,8 @@ class QueryBinder:
             case _:
                 raise UnsupportedError(
                     "unsupported-syntax",
-                    "only SELECT and UNION ALL are queries",
+                    "Plait does not support this kind of query",
+                    hint="a query is a SELECT, or several with UNION ALL between them",
                     span=span_of(query, self._source),
                 )
         attempts.check()

@@ -7,7 +7,7 @@ declared later or in another file, except DROP, which takes away something decla
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -187,7 +187,7 @@ class _Builder:
         options = _by_key(statement.options)
         return Stream(
             name=statement.name.text,
-            columns=_columns(statement.columns, options),
+            columns=self._columns(statement.columns, options),
             connector=_text(options, "connector"),
             options=_connector_options(options, folder),
             site=self._home(options),
@@ -204,7 +204,7 @@ class _Builder:
         options = _by_key(statement.options)
         return Table(
             name=statement.name.text,
-            columns=_columns(statement.columns, options),
+            columns=self._columns(statement.columns, options),
             connector=_text(options, "connector"),
             options=_connector_options(options, folder),
             site=self._home(options),
@@ -229,6 +229,27 @@ class _Builder:
                 if (ends[1], ends[0]) not in self.links:
                     links.append(Link(target, source, bandwidth, latency_us))
         return tuple(links)
+
+    def _columns(
+        self, declared: Sequence[ColumnDeclaration], options: Mapping[str, Option]
+    ) -> tuple[ColumnDefinition, ...]:
+        for key, option in options.items():
+            prefix, _, name = key.partition(".")
+            if prefix == "distinct" and all(name != column.name.key for column in declared):
+                self.errors.append(
+                    UserError(
+                        "unknown-column",
+                        f"there is no column `{name}`",
+                        hint=closest(name, [column.name.text for column in declared]),
+                        span=option.key_span,
+                    )
+                )
+        return tuple(
+            ColumnDefinition(
+                column.name.text, column.type, _number(options, f"distinct.{column.name.key}"), column.storage
+            )
+            for column in declared
+        )
 
     def _home(self, options: Mapping[str, Option]) -> str | None:
         option = options.get("site")
@@ -292,17 +313,6 @@ def _site(statement: CreateSite) -> Site:
         in_bytes_per_s=both_ways or _fraction(options, "in_bandwidth"),
         out_bytes_per_s=both_ways or _fraction(options, "out_bandwidth"),
         database=_text(options, "database") or None,
-    )
-
-
-def _columns(
-    declared: Iterable[ColumnDeclaration], options: Mapping[str, Option]
-) -> tuple[ColumnDefinition, ...]:
-    return tuple(
-        ColumnDefinition(
-            column.name.text, column.type, _number(options, f"distinct.{column.name.key}"), column.storage
-        )
-        for column in declared
     )
 
 

@@ -97,13 +97,17 @@ _KEYWORDS = re.compile(r"[A-Z]{2,}(?: [A-Z]{2,})*")
 _FAR = 200
 
 _JOIN_OUTSIDE = "write it as a subquery in FROM and join it"
+_NO_NESTING = "columns hold plain values, no arrays, maps or structs: give one row for each element instead"
+_NO_RECURSION = "write out the steps as queries of WITH, each reading the one before"
+_NO_BITS = "use arithmetic: DIV and % take a number apart"
+_ELSEWHERE = "docs/language.md says what a query may be made of"
 
 # What is refused: the construct's name as users know it, and what to do instead.
 _REFUSED_PARTS: Mapping[tuple[type[exp.Expr], str], tuple[str, str]] = MappingProxyType(
     {
         (exp.Select, "distinct"): ("SELECT DISTINCT", "use GROUP BY over a window"),
         (exp.Select, "hint"): ("a hint /*+ … */", "leave it out: Plait plans by itself"),
-        (exp.Select, "laterals"): ("LATERAL VIEW", ""),
+        (exp.Select, "laterals"): ("LATERAL VIEW", _NO_NESTING),
         (exp.Select, "qualify"): ("QUALIFY", "use a subquery and WHERE"),
         (exp.Select, "windows"): (
             "the WINDOW clause",
@@ -118,12 +122,12 @@ _REFUSED_PARTS: Mapping[tuple[type[exp.Expr], str], tuple[str, str]] = MappingPr
             "write CREATE CONTINUOUS QUERY name INTO 'folder' AS SELECT …",
         ),
         (exp.Select, "locks"): ("FOR UPDATE", "leave it out: queries only read"),
-        (exp.Select, "connect"): ("CONNECT BY", ""),
+        (exp.Select, "connect"): ("CONNECT BY", _NO_RECURSION),
         (exp.Select, "kind"): ("SELECT AS …", "select the columns one by one"),
         (exp.Union, "distinct"): ("UNION without ALL", "use UNION ALL"),
         (exp.Union, "by_name"): ("UNION BY NAME", "select the columns in the same order and use UNION ALL"),
         (exp.Union, "offset"): ("OFFSET", "use ORDER BY … LIMIT"),
-        (exp.With, "recursive"): ("WITH RECURSIVE", ""),
+        (exp.With, "recursive"): ("WITH RECURSIVE", _NO_RECURSION),
         (exp.CTE, "materialized"): ("MATERIALIZED", "leave it out: Plait decides what is shared"),
         (exp.Table, "sample"): ("TABLESAMPLE", "sample by a filter on a column"),
         (exp.Table, "pivots"): ("PIVOT", "use aggregates with FILTER (WHERE …), one for each value"),
@@ -131,8 +135,11 @@ _REFUSED_PARTS: Mapping[tuple[type[exp.Expr], str], tuple[str, str]] = MappingPr
             "a parenthesised join",
             "leave out the parentheses, or write (SELECT … FROM …)",
         ),
-        (exp.Table, "laterals"): ("LATERAL VIEW", ""),
-        (exp.Table, "version"): ("time travel", ""),
+        (exp.Table, "laterals"): ("LATERAL VIEW", _NO_NESTING),
+        (exp.Table, "version"): (
+            "time travel",
+            "leave it out: a table is read as it is when its rows are joined",
+        ),
         (exp.Table, "db"): ("a qualified name", "streams, tables and queries have plain names"),
         (exp.Table, "catalog"): ("a qualified name", "streams, tables and queries have plain names"),
         (exp.Table, "hints"): ("a table hint", "leave it out: Plait plans by itself"),
@@ -150,13 +157,20 @@ _REFUSED_PARTS: Mapping[tuple[type[exp.Expr], str], tuple[str, str]] = MappingPr
         (exp.Group, "cube"): ("CUBE", "use UNION ALL of several GROUP BYs"),
         (exp.Group, "grouping_sets"): ("GROUPING SETS", "use UNION ALL of several GROUP BYs"),
         (exp.Group, "totals"): ("WITH TOTALS", "use UNION ALL of several GROUP BYs"),
+        (exp.Order, "this"): (
+            "ORDER BY inside an aggregate",
+            "leave it out: aggregates do not depend on the order of rows",
+        ),
         (exp.In, "query"): ("IN (SELECT …)", _JOIN_OUTSIDE),
-        (exp.In, "unnest"): ("IN UNNEST", ""),
+        (exp.In, "unnest"): ("IN UNNEST", _NO_NESTING),
         (exp.In, "field"): ("IN without a list", "write the values in parentheses"),
         (exp.Star, "except_"): ("* EXCEPT", "name the columns"),
         (exp.Star, "replace"): ("* REPLACE", "name the columns"),
         (exp.Star, "rename"): ("* RENAME", "name the columns"),
-        (exp.Cast, "format"): ("CAST … FORMAT", ""),
+        (exp.Cast, "format"): (
+            "CAST … FORMAT",
+            "cast without a format; year(), month(), day() … take a time apart",
+        ),
         (exp.Distinct, "on"): ("DISTINCT ON", "use GROUP BY over a window"),
     }
 )
@@ -170,32 +184,32 @@ _REFUSED_CLASSES: Mapping[type[exp.Expr], tuple[str, str]] = MappingProxyType(
             "a window function OVER (…)",
             "aggregate in a subquery in FROM and join it with the rows",
         ),
-        exp.WithinGroup: ("WITHIN GROUP", ""),
-        exp.IgnoreNulls: ("IGNORE NULLS", ""),
-        exp.RespectNulls: ("RESPECT NULLS", ""),
+        exp.WithinGroup: ("WITHIN GROUP", "aggregates do not depend on the order of rows; use min or max"),
+        exp.IgnoreNulls: ("IGNORE NULLS", "leave it out: aggregates skip NULLs"),
+        exp.RespectNulls: ("RESPECT NULLS", "leave it out: aggregates skip NULLs, count(*) counts all rows"),
         exp.Exists: ("EXISTS (SELECT …)", _JOIN_OUTSIDE),
         exp.All: ("ALL (SELECT …)", _JOIN_OUTSIDE),
         exp.Any: ("ANY (SELECT …)", _JOIN_OUTSIDE),
         exp.Lateral: ("LATERAL", _JOIN_OUTSIDE),
-        exp.Unnest: ("UNNEST", ""),
+        exp.Unnest: ("UNNEST", _NO_NESTING),
         exp.Tuple: ("a tuple (a, b)", "compare the values one by one"),
-        exp.Bracket: ("a subscript [ ]", "columns hold plain values: no arrays, no maps"),
-        exp.Dot: ("a field access", "columns hold plain values: no structs"),
-        exp.Lambda: ("a lambda", ""),
-        exp.JSONExtract: ("a field access", "columns hold plain values: no structs"),
+        exp.Bracket: ("a subscript [ ]", _NO_NESTING),
+        exp.Dot: ("a field access", _NO_NESTING),
+        exp.Lambda: ("a lambda", _NO_NESTING),
+        exp.JSONExtract: ("a field access", _NO_NESTING),
         exp.ILike: ("ILIKE", "use lower(a) LIKE 'pattern in lower case'"),
         exp.Rollup: ("ROLLUP", "use UNION ALL of several GROUP BYs"),
         exp.Cube: ("CUBE", "use UNION ALL of several GROUP BYs"),
         exp.GroupingSets: ("GROUPING SETS", "use UNION ALL of several GROUP BYs"),
-        exp.BitwiseAnd: ("the operator &", ""),
-        exp.BitwiseOr: ("the operator |", ""),
-        exp.BitwiseXor: ("the operator ^", ""),
-        exp.BitwiseNot: ("the operator ~", ""),
-        exp.BitwiseLeftShift: ("the operator <<", ""),
-        exp.BitwiseRightShift: ("the operator >>", ""),
+        exp.BitwiseAnd: ("the operator &", _NO_BITS),
+        exp.BitwiseOr: ("the operator |", _NO_BITS),
+        exp.BitwiseXor: ("the operator ^", _NO_BITS),
+        exp.BitwiseNot: ("the operator ~", _NO_BITS),
+        exp.BitwiseLeftShift: ("the operator <<", _NO_BITS),
+        exp.BitwiseRightShift: ("the operator >>", _NO_BITS),
         exp.Placeholder: ("a placeholder", "write the value; `${NAME}` works in WITH options only"),
         exp.Parameter: ("a parameter", "write the value; `${NAME}` works in WITH options only"),
-        exp.HexString: ("a binary literal X'…'", ""),
+        exp.HexString: ("a binary literal X'…'", "write a number, or a text in quotes"),
         exp.IntervalSpan: ("an interval from … TO …", "write one unit: INTERVAL '90' MINUTES"),
         exp.Kwarg: ("a named argument", "give the arguments in order"),
         exp.PropertyEQ: ("a named argument", "give the arguments in order"),
@@ -219,7 +233,7 @@ def check_syntax(query: exp.Expr, source: Source) -> Iterator[PlaitError]:
             if value is None or value is False or value == []:
                 continue
             if part not in allowed:
-                described = _REFUSED_PARTS.get((type(node), part), (_readable(part), ""))
+                described = _REFUSED_PARTS.get((type(node), part), (_readable(part), _ELSEWHERE))
                 yield _refused_part(node, _first_node(value), described, source)
                 continue
             if isinstance(value, exp.Expr):
@@ -233,8 +247,8 @@ def _class_description(node: exp.Expr) -> tuple[str, str]:
         if base in _REFUSED_CLASSES:
             return _REFUSED_CLASSES[base]
     if isinstance(node, exp.Func):
-        return f"the function {node.sql_name().lower()}", ""
-    return _readable(type(node).__name__), ""
+        return f"the function {node.sql_name().lower()}", "docs/functions.md lists the functions there are"
+    return _readable(type(node).__name__), _ELSEWHERE
 
 
 def _readable(name: str) -> str:

@@ -147,6 +147,7 @@ def test_what_never_gives_an_answer(select: str, code: str, underlined: str) -> 
         ("SELECT k FROM s WHERE k ILIKE 'a%'", "ILIKE", "k ILIKE 'a%'"),
         ("SELECT sum(v) OVER (PARTITION BY k) AS e FROM s", "OVER", None),
         ("SELECT k[0] AS e FROM s", "subscript", None),
+        ("SELECT sum(v ORDER BY k) AS e FROM s [RANGE 1 HOUR]", "ORDER BY inside", "ORDER BY"),
         ("SELECT v & 1 AS e FROM s", "operator &", "v & 1"),
         ("SELECT upper(k -> 1) AS e FROM s", "", None),
         ("SELECT * EXCEPT (k) FROM s", "EXCEPT", None),
@@ -160,6 +161,7 @@ def test_syntax_that_is_not_on_the_list(select: str, construct: str, underlined:
     found = errors(select)
     assert isinstance(found[0], UnsupportedError)
     assert construct in found[0].message
+    assert found[0].hint
     if underlined is not None:
         assert codes(found[:1]) == [("unsupported-syntax", underlined)]
 

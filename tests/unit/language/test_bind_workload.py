@@ -118,6 +118,7 @@ def test_errors_of_all_files_are_reported_together(tmp_path: Path) -> None:
         ("CREATE LINK atlanta TO chicago;", "unknown-site", "chicago"),
         ("CREATE TABLE z (a INT) WITH (site = 'atlant');", "unknown-site", "'atlant'"),
         ("CREATE CONTINUOUS QUERY q AT atlantis AS SELECT k FROM s;", "unknown-site", "atlantis"),
+        ("CREATE TABLE z (a INT) WITH (distinct.b = 3);", "unknown-column", "distinct.b"),
         ("DROP STREAM z;", "unknown-name", "z"),
         ("DROP STREAM t;", "wrong-kind", "t"),
         ("DROP CONTINUOUS QUERY s;", "wrong-kind", "s"),
