@@ -104,6 +104,7 @@ class ExpressionBinder:
         return bound
 
     def bind(self, node: exp.Expr) -> Expression:
+        """Any expression, with whatever type it has."""
         kind = type(node)
         if kind in _BINARY:
             return self._build(node, _BINARY[kind], self.bind(node.this), self.bind(node.expression))
@@ -144,26 +145,32 @@ class ExpressionBinder:
                 return self._call(node, condition=None)
             case exp.Filter():
                 return self._filtered(node)
+            case _:
+                raise self._no_value(node)
+
+    def _no_value(self, node: exp.Expr) -> PlaitError:
+        span = span_of(node, self._source)
+        match node:
             case exp.Star() | exp.Column():
-                raise UserError(
+                return UserError(
                     "star",
                     f"* stands for several columns and is no value in {self._clause}",
                     hint="name a column",
-                    span=span_of(node, self._source),
+                    span=span,
                 )
-            case exp.Subquery() | exp.Select() | exp.Union():
-                raise UnsupportedError(
+            case exp.Query():
+                return UnsupportedError(
                     "subquery-in-expression",
                     "a subquery is not supported inside an expression",
                     hint="write it as a subquery in FROM and join it",
-                    span=span_of(node, self._source),
+                    span=span,
                 )
             case _:
-                raise UnsupportedError(
+                return UnsupportedError(
                     "unsupported-syntax",
                     f"`{node.key.upper()}` is not supported in {self._clause}",
                     hint="docs/language.md says what an expression may be made of",
-                    span=span_of(node, self._source),
+                    span=span,
                 )
 
     def _build(self, node: exp.Expr, name: str, *arguments: Expression) -> Expression:
@@ -200,20 +207,26 @@ class ExpressionBinder:
         operand = node.this
         if isinstance(operand, exp.Literal) and not operand.is_string:
             return self._number(node, f"-{operand.name}")  # the least BIGINT has no positive counterpart
-        bound = self.bind(operand)
-        return self._build(node, "negate", bound)
+        return self._build(node, "negate", self.bind(operand))
 
     def _cast(self, node: exp.Cast) -> Expression:
         to = value_type(node.args["to"], self._source)
         operand = node.this
         try:
-            if isinstance(operand, exp.Literal) and "start" not in node.meta:  # the dialect marks CAST(…)
+            if isinstance(operand, exp.Literal) and not self._is_written_cast(node, operand):
                 return self._typed_literal(operand, to)
             if isinstance(operand, exp.Null):
                 return Literal(None, to)
             return coercion.build("cast", self.bind(operand), to=to)
         except FunctionTypeError as error:
             raise self._type_error(node, error) from None
+
+    def _is_written_cast(self, node: exp.Cast, literal: exp.Literal) -> bool:
+        """Whether it is CAST(literal AS …), which the dialect gives a place, or literal::…"""
+        end = literal.meta.get("end", -1) + 1
+        return "start" in node.meta or (
+            end > 0 and self._source.text[end : end + 100].lstrip().startswith("::")
+        )
 
     def _typed_literal(self, literal: exp.Literal, to: Type) -> Expression:
         """DATE '…', TIMESTAMP '…', 5L, 1.5BD: a bad value is a mistake there, and NULL in a CAST."""

@@ -45,6 +45,8 @@ from tests.unit.language.bound import codes, errors, plan, projected
         ("TRY_CAST(k AS DATE)", "cast(k#0 as DATE)"),
         ("k::DOUBLE", "cast(k#0 as DOUBLE)"),
         ("CAST('no date' AS DATE)", "cast('no date' as DATE)"),
+        ("'no date'::DATE", "cast('no date' as DATE)"),
+        ("5 :: STRING", "cast(5 as STRING)"),
         ("EXTRACT(HOUR FROM ts)", "hour(ts#6)"),
         ("timestampdiff(SECOND, ts, ts)", "timestampdiff('SECOND', ts#6, ts#6)"),
         ("date_trunc('hour', ts)", "date_trunc('hour', ts#6)"),
