@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from itertools import accumulate
 
 from plait.expressions.nodes import (
     Call,
@@ -166,25 +167,41 @@ def _subjoin(join: Join, members: tuple[int, ...]) -> tuple[Join, tuple[int, ...
     if len(members) == len(join.inputs):
         return join, members
     plain = restricted(join, members)
-    order: tuple[int, ...] = members
     canonical = canonicalise(plain)
+    columns: tuple[Expression, ...] = tuple(Column(index, type_) for index, type_ in enumerate(plain.types))
     # Canonical joins have their inputs in an order of their own; a projection above restores the given one.
-    if isinstance(canonical, Project) and isinstance(canonical.input, Join):
-        order = _reordered(plain, canonical.expressions, members)
-        canonical = canonical.input
-    if isinstance(canonical, Join) and canonical.inputs == tuple(join.inputs[member] for member in order):
-        return canonical, order
+    if isinstance(canonical, Project):
+        columns, canonical = canonical.expressions, canonical.input
+    if isinstance(canonical, Join):
+        places = _places(plain, canonical, columns)
+        if places is not None:
+            return canonical, tuple(members[place] for place in places)
     return plain, members
 
 
-def _reordered(plain: Join, expressions: tuple[Expression, ...], members: tuple[int, ...]) -> tuple[int, ...]:
-    """The members in the order that `expressions` bring back into the plain one."""
-    first_column: dict[int, int] = {}
-    columns = iter(expressions)
-    for member, each in zip(members, plain.inputs, strict=True):
-        own = [next(columns) for _ in each.types]
-        first_column[member] = min((c.index for c in own if isinstance(c, Column)), default=len(expressions))
-    return tuple(sorted(members, key=first_column.__getitem__))
+def _places(plain: Join, canonical: Join, columns: tuple[Expression, ...]) -> tuple[int, ...] | None:
+    """For each input of the canonical join its place in the plain one, whose columns `columns` gives.
+
+    Equal inputs (a stream joined with itself) are told apart by where their columns have gone. None if the
+    canonical join has other inputs.
+    """
+    if len(plain.inputs) != len(canonical.inputs):
+        return None
+    plain_columns, canonical_columns = _column_ranges(plain), _column_ranges(canonical)
+    places: list[int] = []
+    for index, each in enumerate(canonical.inputs):
+        candidates = [p for p, other in enumerate(plain.inputs) if p not in places and other == each]
+        if not candidates:
+            return None
+        own = {Column(column, canonical.types[column]) for column in canonical_columns[index]}
+        places.append(max(candidates, key=lambda p: sum(columns[c] in own for c in plain_columns[p])))
+    return tuple(places)
+
+
+def _column_ranges(join: Join) -> list[range]:
+    """Which columns of a join come from each input."""
+    ends = list(accumulate(len(each.types) for each in join.inputs))
+    return [range(start, end) for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def restricted(join: Join, members: tuple[int, ...]) -> Join:
@@ -192,10 +209,8 @@ def restricted(join: Join, members: tuple[int, ...]) -> Join:
 
     `a = b AND a = c` says `b = c` about the inputs of b and c.
     """
-    offsets = [0]
-    for each in join.inputs:
-        offsets.append(offsets[-1] + len(each.types))
-    kept = [index for member in members for index in range(offsets[member], offsets[member + 1])]
+    columns = _column_ranges(join)
+    kept = [index for member in members for index in columns[member]]
     position = {index: place for place, index in enumerate(kept)}
 
     def is_kept(expression: Expression) -> bool:
@@ -210,16 +225,14 @@ def restricted(join: Join, members: tuple[int, ...]) -> Join:
     return Join(tuple(join.inputs[member] for member in members), conjunction(moved))
 
 
-def connected(join: Join, members: tuple[int, ...]) -> bool:
-    """Whether the predicate ties these inputs together, so that joining them is no cross product."""
-    if len(members) == 1:
-        return True
-    reached, terms = {0}, conjuncts(restricted(join, members).predicate)
-    owner = [place for place, member in enumerate(members) for _ in join.inputs[member].types]
-    touched = [{owner[index] for index in columns_of(term)} for term in terms]
+def is_connected(join: Join) -> bool:
+    """Whether the predicate ties all inputs together, so that the join is no cross product."""
+    owner = [index for index, each in enumerate(join.inputs) for _ in each.types]
+    touched = [{owner[column] for column in columns_of(term)} for term in conjuncts(join.predicate)]
+    reached = {0}
     while any(group & reached and not group <= reached for group in touched):
-        reached |= set().union(*(group for group in touched if group & reached))
-    return len(reached) == len(members)
+        reached.update(*(group for group in touched if group & reached))
+    return len(reached) == len(join.inputs)
 
 
 @lru_cache(maxsize=SUBJOINS_KEPT)

@@ -101,7 +101,7 @@ class Sizes:
     def source(self, node: StreamScan | TableScan) -> Size:
         """The whole stream or table that a scan reads."""
         relation = self._relation(node)
-        return self._scan(relation, tuple(Field(c.name, c.type) for c in relation.columns), whole=True)
+        return self.of(type(node)(relation.name, tuple(Field(c.name, c.type) for c in relation.columns)))
 
     def _relation(self, node: StreamScan | TableScan) -> Relation:
         if isinstance(node, StreamScan):

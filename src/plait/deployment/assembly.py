@@ -27,7 +27,7 @@ from plait.deployment.deployment import (
     SiteUse,
     StreamKind,
 )
-from plait.plan.nodes import Node, StreamScan, TableScan, WindowSpecification, sources_of
+from plait.plan.nodes import Node, StreamScan, TableScan, WindowSpecification
 from plait.plan.signature import signature
 from plait.space import OperatorKind, Step
 
@@ -296,7 +296,7 @@ class Draft:
             id_,
             signature_,
             kind,
-            tuple(sorted(frozenset().union(*sources_of(plan)))),
+            (label,) if not inputs else self._sources(inputs),
             size.rate_rows_per_s,
             size.row_bytes,
             str(size.basis),
@@ -324,6 +324,9 @@ class Draft:
         self.state_bytes += operator.state_bytes
         self.usage.add_operator(operator)
         return id_
+
+    def _sources(self, inputs: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(sorted({source for each in inputs for source in self.stream(each).sources}))
 
     def _new_id(self, label: str, site: str) -> str:
         """Readable, stable from plan to plan, and unique: by scope, then by site, then by number."""

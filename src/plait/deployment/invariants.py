@@ -25,7 +25,8 @@ from plait.workload import Workload
 
 def violations(deployment: Deployment, workload: Workload) -> Iterator[str]:
     """Everything that is wrong, in words; nothing for a legal deployment."""
-    broken = list(_broken_references(deployment, Network(workload.catalog)))
+    network = Network(workload.catalog)
+    broken = list(_broken_references(deployment, network))
     yield from broken
     if broken:
         return  # what follows looks things up by id
@@ -35,7 +36,7 @@ def violations(deployment: Deployment, workload: Workload) -> Iterator[str]:
         for stream in operator.inputs:
             if operator.site not in available[stream]:
                 yield f"operator {operator.id} at {operator.site} reads {stream}, which is not there"
-        yield from _computation_violations(deployment, operator, workload.catalog)
+        yield from _computation_violations(deployment, operator, workload.catalog, network)
     for flow in deployment.flows:
         if flow.source not in available[flow.stream]:
             yield f"{flow.stream} flows from {flow.source}, where it is not"
@@ -123,7 +124,9 @@ def _answer_violations(
         yield f"the query {query.name} wants {query.stream} at {query.site}, where it is not"
 
 
-def _computation_violations(deployment: Deployment, operator: Operator, catalog: Catalog) -> Iterator[str]:
+def _computation_violations(
+    deployment: Deployment, operator: Operator, catalog: Catalog, network: Network
+) -> Iterator[str]:
     streams = deployment.stream_by_id
     output = deployment.plans[streams[operator.output].signature]
     claimed = [streams[stream].signature for stream in operator.inputs]
@@ -131,7 +134,7 @@ def _computation_violations(deployment: Deployment, operator: Operator, catalog:
         relation = _relation(output, catalog)
         if relation is None or claimed or not _reads_all(output, relation):
             yield f"operator {operator.id} does not read a whole source"
-        elif operator.site != Network(catalog).home_of(relation):
+        elif operator.site != network.home_of(relation):
             yield f"operator {operator.id} reads {relation.name} away from its home"
         return
     if operator.kind is not kind_of(output):

@@ -13,13 +13,15 @@ from typing import TypeAlias
 
 from plait.cost.model import CostModel
 from plait.plan.nodes import Join, Static
-from plait.space import connected, restricted
+from plait.space import is_connected, restricted
 
 Order: TypeAlias = tuple[int, ...]
 
 
 def smallest_first(join: Join, cost: CostModel, start: Order = ()) -> Order:
     """The greedy order, after `start` if that is given."""
+    if len(join.inputs) == 2:
+        return (0, 1)
     order = start
     if not order:
         pairs = (pair for pair in combinations(range(len(join.inputs)), 2) if _has_stream(join, pair))
@@ -49,8 +51,8 @@ def longest_existing(join: Join, exists: Callable[[Order], bool]) -> Order:
 
 
 def _badness(join: Join, order: Order, cost: CostModel) -> tuple[bool, float, Order]:
-    members = tuple(sorted(order))
-    return not connected(join, members), cost.size(restricted(join, members)).rate_rows_per_s, order
+    so_far = restricted(join, tuple(sorted(order)))
+    return not is_connected(so_far), cost.size(so_far).rate_rows_per_s, order
 
 
 def _has_stream(join: Join, members: Order) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from plait.cost.network import Network
 from plait.deployment.assembly import Assembly, Draft, UnreachableError
 from plait.deployment.deployment import DeployedQuery
-from plait.plan.nodes import Join
+from plait.plan.nodes import Join, walk_plan
 from plait.plan.signature import signature
 from plait.planners.assembling import Placement, QueryAssembler, Reuse
 from plait.planners.base import PlanningContext, PlanningResult, PlanningStatus
@@ -78,13 +78,19 @@ class _Planning:
     def _alternatives(self, query: Query) -> Iterator[Alternative | UnreachableError]:
         """The best first, as far as that is known without asking what fits."""
         plain = self._try(query, Placement.NEAR_INPUTS)
-        if self._share and isinstance(plain, Alternative) and plain.draft.cores:
+        if self._share and isinstance(plain, Alternative) and self._has_choice(query):
             reusing = self._try(query, Placement.NEAR_INPUTS, Reuse.ANYWHERE)
             if isinstance(reusing, Alternative) and _is_better(reusing, plain):
                 yield reusing
         yield plain
         if len(self.assembly.network.sites) > 1:
             yield self._try(query, Placement.AT_QUERY)
+
+    def _has_choice(self, query: Query) -> bool:
+        """Whether reuse can mean more than taking what is in place: other sites, or other orders of joins."""
+        return len(self.assembly.network.sites) > 1 or any(
+            isinstance(node, Join) and len(node.inputs) > 2 for node in walk_plan(query.plan)
+        )
 
     def _try(
         self, query: Query, placement: Placement, reuse: Reuse = Reuse.IN_PLACE
