@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -58,7 +59,7 @@ def _value(type_: str, rng: random.Random) -> object:
         case "BOOLEAN":
             return rng.random() < 0.5
         case "DOUBLE":
-            return rng.choice((0.0, 0.1, 1.5, -2.25, 1e12))
+            return rng.choice((0.0, -0.0, 0.1, 0.5, 2.25, -2.25, 1e12, math.inf, math.nan))
         case "DECIMAL(9,2)":
             return Decimal(rng.choice(("0.50", "2.25", "4.00", "-1.10", "9999999.99")))
         case _:

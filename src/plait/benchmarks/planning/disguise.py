@@ -115,7 +115,7 @@ class _Disguise:
     def _respell_term(self, node: Any) -> Any:
         """One local change to a predicate or expression, or none."""
         match node:
-            case Comparison(operator, left, right) if self._maybe(0.15):
+            case Comparison(operator, left, right) if operator in NEGATED and self._maybe(0.15):
                 return Negation(Comparison(NEGATED[operator], left, right))
             case Between(value, low, high) if self._maybe():
                 bounds = Comparison(">=", value, low), Comparison("<=", value, high)

@@ -42,7 +42,7 @@ from plait.benchmarks.planning.model import (
     TickWindow,
     UnionAll,
     Window,
-    WindowEnd,
+    WindowEdge,
     columns_of_item,
 )
 
@@ -240,7 +240,7 @@ class QueryGenerator:
             for index in range(len(key_names))
         )
         shown: list[Expression] = [column for part in parts for column in columns_of_item(part)]
-        return Select(self.named_outputs([WindowEnd(), *shown]), tuple(parts), equalities)
+        return Select(self.named_outputs([WindowEdge(), *shown]), tuple(parts), equalities)
 
     def nested_block(self) -> Select:
         """CQ5: an aggregate of an aggregate, at the same tick."""
@@ -260,7 +260,7 @@ class QueryGenerator:
         inner_columns = columns_of_item(outer)
         outer_keys = inner_columns[:1] if len(inner_columns) > 2 else ()
         highest = Aggregation("max", inner_columns[-1], inner_columns[-1].type)
-        outputs = self.named_outputs([WindowEnd(), *outer_keys, highest])
+        outputs = self.named_outputs([WindowEdge(), *outer_keys, highest])
         conditions: tuple[Predicate, ...] = ()
         if self.maybe(0.4):
             conditions = (Comparison(">", inner_columns[-1], Constant("1", "INT")),)
@@ -341,7 +341,7 @@ class QueryGenerator:
                 conditions = (*conditions, self.condition(columns_of_item(item)))
         if self.maybe(0.3):
             left, right = (self.number(columns_of_item(item)) for item in items[:2])
-            conditions = (*conditions, Comparison(self.rng.choice(("<", "<=", "<>")), left, right))
+            conditions = (*conditions, Comparison(self.rng.choice(("<", "<=", "<>", "<=>")), left, right))
         return Select(self.projections(columns, 2, 4), items, conditions)
 
     def equalities(self, items: Sequence[Item]) -> tuple[Predicate, ...]:
@@ -367,7 +367,9 @@ class QueryGenerator:
         calls = [self.aggregation(columns) for _ in range(self.rng.randint(1, 3))]
         shown: list[Expression] = [*keys, *calls]
         if self.maybe(0.4):
-            shown.insert(0, WindowEnd())
+            shown.insert(
+                0, WindowEdge("start" if len(items) == 1 and not outer and self.maybe(0.3) else "end")
+            )
         having: tuple[Predicate, ...] = ()
         if self.maybe(0.3):
             having = (
@@ -434,6 +436,11 @@ class QueryGenerator:
                 )
             case "BIGINT":
                 return Apply("cast STRING", (column,), "STRING")
+            case "TIMESTAMP":
+                later = Apply("+", (column, Constant("INTERVAL 5 SECONDS", "INTERVAL")), "TIMESTAMP")
+                return self.rng.choice((Apply("second", (column,), "INT"), later))
+            case "DOUBLE":
+                return Apply("+", (column, column), "DOUBLE")
             case _:
                 return column
 
@@ -472,7 +479,7 @@ class QueryGenerator:
         if depth and self.maybe(0.25):
             terms = tuple(self.condition(columns, depth - 1) for _ in range(2))
             return self.rng.choice((AnyOf(terms), AllOf(terms), Negation(terms[0])))
-        comparable = [column for column in columns if column.type not in ("DOUBLE", "BOOLEAN")]
+        comparable = [column for column in columns if column.type != "BOOLEAN"]
         column = self.rng.choice(comparable or list(columns))
         chance = self.rng.random()
         if chance < 0.1:
@@ -488,7 +495,7 @@ class QueryGenerator:
                 (self.constant(column.type), self.constant(column.type)), key=lambda c: float(c.sql)
             )
             return Between(column, low, high)
-        operator = self.rng.choice(("<", "<=", ">", ">=", "=", "<>"))
+        operator = self.rng.choice(("<", "<=", ">", ">=", "=", "<>", "<=>"))
         return Comparison(operator, column, self.constant(column.type))
 
     def _readable(self, block: Block) -> bool:

@@ -43,7 +43,10 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class WindowEnd:
+class WindowEdge:
+    """`window_start` or `window_end`; the start only where all windows of the block have one range."""
+
+    edge: str = "end"
     type: str = "TIMESTAMP"
 
 
@@ -73,7 +76,7 @@ class Aggregation:
     filter: Predicate | None = None
 
 
-Expression: TypeAlias = Column | Constant | WindowEnd | Apply | Case | Aggregation
+Expression: TypeAlias = Column | Constant | WindowEdge | Apply | Case | Aggregation
 
 
 # Predicates.
@@ -256,7 +259,7 @@ def columns_of_item(item: Item) -> tuple[Column, ...]:
 
 def children(term: Expression | Predicate) -> tuple[Expression | Predicate, ...]:
     match term:
-        case Column() | Constant() | WindowEnd():
+        case Column() | Constant() | WindowEdge():
             return ()
         case Apply(_, arguments, _):
             return arguments

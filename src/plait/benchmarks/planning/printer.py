@@ -43,7 +43,7 @@ from plait.benchmarks.planning.model import (
     TickWindow,
     UnionAll,
     Window,
-    WindowEnd,
+    WindowEdge,
     columns_of_item,
     items_used,
 )
@@ -51,7 +51,7 @@ from plait.benchmarks.planning.model import (
 Choice = TypeVar("Choice")
 
 INFIX = ("+", "-", "*", "/", "%", "||")
-FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>", "<=>": "<=>"}
 SYNONYMS = {
     "stddev_samp": ("stddev", "stddev_samp"),
     "var_samp": ("variance", "var_samp"),
@@ -70,7 +70,7 @@ class Scope:
     aliases: Mapping[str, str]
     names: Mapping[tuple[str, str], str]
     unqualified: frozenset[tuple[str, str]]
-    window_end: str = "window_end"
+    window: str  # what stands before `start` and `end`
 
 
 class Printer:
@@ -144,7 +144,7 @@ class Printer:
     def _select(self, select: Select, names: Mapping[str, str]) -> str:
         by_function = self._windows_by_function(select)
         printed = {item.key: self._item(item, by_function) for item in select.all_items}
-        scope = self._scope(select, printed, names, "window.end" if by_function else "window_end")
+        scope = self._scope(select, printed, names, "window." if by_function else "window_")
         source, left_over = self._from(select, {key: text for key, (text, _) in printed.items()}, scope)
 
         clauses = [self._word("SELECT"), self._outputs(select, names, scope)]
@@ -171,7 +171,7 @@ class Printer:
         select: Select,
         printed: Mapping[str, tuple[str, tuple[str, Mapping[str, str]]]],
         names: Mapping[str, str],
-        window_end: str,
+        window: str,
     ) -> Scope:
         columns = [column for item in select.all_items for column in columns_of_item(item)]
         written = {
@@ -186,7 +186,7 @@ class Printer:
             if used.count(name.lower()) == 1 and name.lower() not in outputs and self._maybe(0.3)
         }
         aliases = {key: alias for key, (_, (alias, _)) in printed.items()}
-        return Scope(aliases, written, frozenset(unambiguous), window_end)
+        return Scope(aliases, written, frozenset(unambiguous), window)
 
     def _outputs(self, select: Select, names: Mapping[str, str], scope: Scope) -> str:
         only = select.all_items[0]
@@ -452,8 +452,8 @@ class Printer:
                 return f"{scope.aliases[item]}.{written}"
             case Constant(sql, _):
                 return sql
-            case WindowEnd():
-                return scope.window_end
+            case WindowEdge(edge, _):
+                return f"{scope.window}{edge}"
             case Apply(function, arguments, _):
                 return self._parenthesised(
                     self._apply(function, [self._expression(a, scope) for a in arguments])
