@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from plait.errors import InternalError
 from plait.plan.format import format_plans
-from plait.plan.nodes import Flowing, Node, Timing, Windowed, sources_of
+from plait.plan.nodes import Flowing, Node, Static, Timing, Windowed, sources_of
 
 
 def check_rewrite(rule: str, before: Node, after: Node) -> None:
@@ -20,19 +20,21 @@ def check_rewrite(rule: str, before: Node, after: Node) -> None:
     """
     if after.types != before.types:
         raise _broken(rule, "changed the types of the columns", before, after)
-    if _as_stream(after.timing) != _as_stream(before.timing):
+    if not _is_kept(before.timing, after.timing):
         raise _broken(rule, f"changed the timing {before.timing} to {after.timing}", before, after)
     if sources_of(after) != sources_of(before):
         raise _broken(rule, "changed the sources that are read", before, after)
 
 
-def _as_stream(timing: Timing) -> Timing:
-    """The timing as a consumer of the whole plan sees it.
+def _is_kept(before: Timing, after: Timing) -> bool:
+    """Whether a consumer of the whole plan finds the timing it relies on.
 
-    The root of a plan is used as a stream: each row has one event time, and it no longer matters whether
-    that is its own or the greatest of those of a combination.
+    The root of a plan is used as a stream: each row has one event time, and it does not matter whether that
+    is its own, the greatest of those of a combination, or that of a tick. But what ticks goes on ticking.
     """
-    return Flowing() if isinstance(timing, Windowed) else timing
+    if isinstance(before, Flowing | Windowed):
+        return not isinstance(after, Static)
+    return after == before
 
 
 def _broken(rule: str, what: str, before: Node, after: Node) -> InternalError:

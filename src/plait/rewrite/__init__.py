@@ -13,7 +13,9 @@ order matters), moving anything across row windows and tops, and pulling equal p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeAlias
 
 from plait.errors import InternalError
@@ -71,6 +73,7 @@ RULES: tuple[Rule, ...] = (
 
 # Each round moves what the one before has uncovered, such as a filter through one more nested query.
 MAX_ROUNDS = 200
+RECURSION_LIMIT = 8_000
 
 
 def canonicalise(plan: Node, merger: Merger | None = None) -> Node:
@@ -78,18 +81,30 @@ def canonicalise(plan: Node, merger: Merger | None = None) -> Node:
 
     With a `merger` shared by many plans, equal sub-plans of all of them become the same objects.
     """
-    for _ in range(MAX_ROUNDS):
-        before = plan
-        for rule in RULES:
-            after = rule(plan)
-            if after is not plan:
-                check_rewrite(rule.__name__, plan, after)
-                plan = after
-        if plan == before:
-            return plan if merger is None else merger.merge(plan)
+    with _deeper_recursion():
+        for _ in range(MAX_ROUNDS):
+            before = plan
+            for rule in RULES:
+                after = rule(plan)
+                if after is not plan:
+                    check_rewrite(rule.__name__, plan, after)
+                    plan = after
+            if plan == before:
+                return plan if merger is None else merger.merge(plan)
     raise InternalError(
         "rewrite",
         f"the plan still changes after {MAX_ROUNDS} rounds of rewriting",
         detail=format_plans({"plan": plan}),
         hint="this is a bug in Plait: please report it with the query",
     )
+
+
+@contextmanager
+def _deeper_recursion() -> Iterator[None]:
+    """Room for rules that recur through the deepest plans and expressions that the language lets through."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, RECURSION_LIMIT))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)

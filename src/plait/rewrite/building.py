@@ -38,8 +38,10 @@ from plait.plan.nodes import (
 from plait.rewrite.algebra.simplify import simplify, simplify_predicate
 
 # Substituting doubles an expression at every level of `SELECT x + x AS x FROM (SELECT x + x AS x FROM …)`.
-# Beyond this many parts, projects stay where they are: the plan is as right, and merely shared less.
+# Beyond these bounds projects stay where they are: the plan is as right, and merely shared less. The depth is
+# what a text may have without any substitution.
 MAX_EXPRESSION_SIZE = 2_000
+MAX_EXPRESSION_DEPTH = 100
 
 
 def bottom_up(plan: Node, change: Callable[[Node], Node]) -> Node:
@@ -135,23 +137,28 @@ def replaced_call(call: AggregateCall, replacements: Sequence[Expression]) -> Ag
 
 def fits(expressions: Iterable[Expression], replacements: Sequence[Expression]) -> bool:
     """Whether the expressions stay within bounds when their columns are replaced."""
-    sizes = [_size(replacement) for replacement in replacements]
-    if all(size == 1 for size in sizes):
+    measures = [_measure(replacement) for replacement in replacements]
+    deepest = max((depth for _, depth in measures), default=1)
+    if deepest == 1:
         return True
     return all(
-        sum(sizes[part.index] if isinstance(part, Column) else 1 for part in walk(expression))
+        _measure(expression)[1] + deepest <= MAX_EXPRESSION_DEPTH
+        and sum(measures[part.index][0] if isinstance(part, Column) else 1 for part in walk(expression))
         <= MAX_EXPRESSION_SIZE
         for expression in expressions
     )
 
 
-def _size(expression: Expression) -> int:
+def _measure(expression: Expression) -> tuple[int, int]:
+    """The number of parts of an expression, and how deep they are nested; kept on calls."""
     if not isinstance(expression, Call):
-        return 1
-    known: int | None = vars(expression).get("_size")
+        return 1, 1
+    known: tuple[int, int] | None = vars(expression).get("_measure")
     if known is None:
-        known = 1 + sum(map(_size, expression.arguments))
-        vars(expression)["_size"] = known
+        measures = [_measure(argument) for argument in expression.arguments]
+        size = 1 + sum(size for size, _ in measures)
+        known = size, 1 + max((depth for _, depth in measures), default=0)
+        vars(expression)["_measure"] = known
     return known
 
 

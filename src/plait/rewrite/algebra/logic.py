@@ -87,7 +87,7 @@ def disjunction(terms: Iterable[Expression], is_filter: bool = False) -> Express
         flat = [term for term in flat if term != NULL_BOOLEAN]
     flat = _absorbed(_loosened(dict.fromkeys(flat)), "and")
     shared = _shared_terms(flat)
-    if shared and len(flat) > 1:
+    if shared:
         rests = [
             conjunction([t for t in _flat("and", [term]) if t not in shared], is_filter) for term in flat
         ]
@@ -119,11 +119,13 @@ def _absorbed(terms: list[Expression], inner: str) -> list[Expression]:
     if not any(isinstance(term, Call) and term.function == inner for term in terms):
         return terms
     parts = [frozenset(_flat(inner, [term])) for term in terms]
-    return [term for term, mine in zip(terms, parts, strict=True) if not any(other < mine for other in parts)]
+    largest = max(map(len, parts))
+    smaller = [part for part in parts if len(part) < largest]  # only such a one absorbs another
+    return [term for term, mine in zip(terms, parts, strict=True) if not any(part < mine for part in smaller)]
 
 
 def _shared_terms(disjuncts: list[Expression]) -> list[Expression]:
-    if not all(isinstance(term, Call) and term.function == "and" for term in disjuncts):
+    if len(disjuncts) < 2 or not all(isinstance(t, Call) and t.function == "and" for t in disjuncts):
         return []  # one without an AND shares nothing: absorption would have left it alone
     first, *rest = (_flat("and", [term]) for term in disjuncts)
     return [term for term in first if all(term in other for other in rest)]

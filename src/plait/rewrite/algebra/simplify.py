@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from plait.expressions.functions import FUNCTIONS
 from plait.expressions.nodes import FALSE, TRUE, Call, Column, Expression, Literal, columns_of, transform
-from plait.expressions.types import Type
+from plait.expressions.types import Kind, Type
 from plait.rewrite.algebra.constants import NULL_BOOLEAN, cast_literal, fold
 from plait.rewrite.algebra.logic import compare, conjunction, disjunction, is_member, negation
 from plait.rewrite.algebra.order import in_order, sort_key
@@ -113,11 +113,15 @@ def _rebuilt(call: Call, arguments: tuple[Expression, ...]) -> Call:
 
 def _commuted(call: Call) -> Call:
     """Operands in order where that changes nothing: two doubles' sum commutes, but sums do not associate."""
-    arguments = call.arguments
-    if not FUNCTIONS[call.function].commutative or len({argument.type for argument in arguments}) > 1:
+    if not FUNCTIONS[call.function].commutative:
         return call
-    ordered = tuple(sorted(arguments, key=sort_key))
-    return _rebuilt(call, ordered)
+    kinds = {argument.type.kind for argument in call.arguments}
+    if call.function == "add" and Kind.INTERVAL in kinds:
+        return _rebuilt(call, tuple(sorted(call.arguments, key=lambda a: a.type.kind is Kind.INTERVAL)))
+    if len(kinds) > 1:
+        return call
+    ordered = _rebuilt(call, tuple(sorted(call.arguments, key=sort_key)))
+    return ordered if ordered.type == call.type else call
 
 
 def _null_safe_equality(left: Expression, right: Expression | None = None) -> Expression:
