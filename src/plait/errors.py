@@ -8,9 +8,12 @@ together as `ErrorReport`.
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any, ClassVar
 
 
@@ -23,11 +26,17 @@ class Source:
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column (both from 1) of a character offset."""
-        line = self.text.count("\n", 0, offset) + 1
-        return line, offset - (self.text.rfind("\n", 0, offset) + 1) + 1
+        line = bisect_right(self._line_starts, offset)
+        return line, offset - self._line_starts[line - 1] + 1
 
     def line(self, number: int) -> str:
-        return self.text.split("\n")[number - 1].rstrip("\r")
+        start = self._line_starts[number - 1]
+        return self.text[start : (self.text.find("\n", start) + 1 or len(self.text) + 1) - 1].rstrip("\r")
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        # Hundreds of errors in a text of megabytes each ask for their line.
+        return [0, *(newline.end() for newline in re.finditer("\n", self.text))]
 
 
 @dataclass(frozen=True)

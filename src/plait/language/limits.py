@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 from sqlglot import exp
@@ -20,7 +21,10 @@ from plait.errors import Source, Span, UserError
 from plait.language.spans import span_of
 
 MAX_SOURCE_BYTES = 8_000_000
+MAX_SOURCE_TOKENS = 2_000_000
+MAX_STATEMENTS = 50_000
 MAX_STATEMENT_TOKENS = 20_000
+MAX_ERRORS = 200
 MAX_DEPTH = 50
 MAX_TREE_DEPTH = 100
 MAX_NAME_LENGTH = 128
@@ -30,6 +34,8 @@ _RECURSION_LIMIT = 8_000
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
 )
+
+_WORD_OR_SIGN = re.compile(r"\w+|[^\w\s]")
 
 _OPENING = {TokenType.L_PAREN: ")", TokenType.L_BRACKET: "]", TokenType.L_BRACE: "}"}
 _CLOSING = {TokenType.R_PAREN: "(", TokenType.R_BRACKET: "[", TokenType.R_BRACE: "{"}
@@ -89,6 +95,7 @@ def check_text(source: Source) -> Iterator[UserError]:
     if len(source.text) > MAX_SOURCE_BYTES:
         yield _too_large(source.name, len(source.text))
         return
+    yield from _check_amount(source)
     hidden = _HIDDEN.search(source.text)
     if hidden:
         yield UserError(
@@ -97,6 +104,32 @@ def check_text(source: Source) -> Iterator[UserError]:
             hint="delete it",
             span=Span(source, hidden.start(), hidden.end()),
         )
+
+
+def _check_amount(source: Source) -> Iterator[UserError]:
+    """Count words and signs roughly: cutting a text into tokens takes a minute for some millions."""
+    if source.text.count(";") > MAX_STATEMENTS or _has_more_words(source.text, MAX_SOURCE_TOKENS):
+        yield UserError(
+            "source-size",
+            f"{source.name} has more than {MAX_STATEMENTS:,} statements or {MAX_SOURCE_TOKENS:,} words",
+            hint="split it into several files",
+        )
+        return
+    start = 0
+    for part in source.text.split(";"):
+        if _has_more_words(part, MAX_STATEMENT_TOKENS):
+            first = start + len(part) - len(part.lstrip())
+            yield UserError(
+                "statement-size",
+                f"this statement has more than {MAX_STATEMENT_TOKENS:,} words and signs",
+                hint="put long lists into a table and join it",
+                span=Span(source, first, first + 1),
+            )
+        start += len(part) + 1
+
+
+def _has_more_words(text: str, most: int) -> bool:
+    return len(text) > most and next(islice(_WORD_OR_SIGN.finditer(text), most, None), None) is not None
 
 
 @contextmanager
@@ -111,13 +144,7 @@ def deeper_recursion() -> Iterator[None]:
 
 
 def check_tokens(tokens: Sequence[Token], source: Source) -> None:
-    """Raise for a statement that is too long, too deep, or whose brackets do not match."""
-    if len(tokens) > MAX_STATEMENT_TOKENS:
-        raise UserError(
-            "statement-size",
-            f"the statement has {len(tokens)} words and signs; at most {MAX_STATEMENT_TOKENS} are read",
-            span=Span(source, tokens[0].start, tokens[0].end + 1),
-        )
+    """Raise for a statement that is too deep, or whose brackets do not match."""
     open_brackets: list[Token] = []
     cases = unary = 0
     for token in tokens:

@@ -55,6 +55,11 @@ def parse_source(source: Source) -> tuple[list[Statement], list[PlaitError]]:
             errors += found
             if statement is not None:
                 statements.append(statement)
+            if len(errors) >= limits.MAX_ERRORS:
+                errors.append(
+                    UserError("too-many-errors", f"{source.name} is read no further: it has too many errors")
+                )
+                break
     return statements, errors + ([problem] if problem else [])
 
 
