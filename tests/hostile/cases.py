@@ -114,7 +114,7 @@ SIZES = [
         STREAM + " WITH (connector = 'files', path = '" + "x" * 10**6 + "', format = 'csv');",
         "option-value",
     ),
-    declaration("2,000 statements that are none", "nonsense;\n" * 2000, "statement"),
+    declaration("2,000 statements that are none", "nonsense;\n" * 2000, "statement", "too-many-errors"),
     declaration("10 MB of comments", "-- nothing to see\n" * 600_000, "source-size"),
     declaration("10 MB of queries", PRELUDE + "SELECT k FROM signals;\n" * 450_000, "source-size"),
 ]

@@ -367,9 +367,8 @@ class QueryGenerator:
         calls = [self.aggregation(columns) for _ in range(self.rng.randint(1, 3))]
         shown: list[Expression] = [*keys, *calls]
         if self.maybe(0.4):
-            shown.insert(
-                0, WindowEdge("start" if len(items) == 1 and not outer and self.maybe(0.3) else "end")
-            )
+            one_window = len(items) == 1 and items[0].window is not None and not outer
+            shown.insert(0, WindowEdge("start" if one_window and self.maybe(0.3) else "end"))
         having: tuple[Predicate, ...] = ()
         if self.maybe(0.3):
             having = (
