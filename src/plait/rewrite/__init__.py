@@ -35,9 +35,9 @@ from plait.rewrite.order_inputs import order_inputs
 from plait.rewrite.prune_columns import prune_columns
 from plait.rewrite.pull_up_projects import pull_up_projects
 from plait.rewrite.push_down_filters import push_down_filters
-from plait.rewrite.reduce_outer_joins import reduce_outer_joins
 from plait.rewrite.turn_right_joins import turn_right_joins
 from plait.rewrite.unify_equal_columns import unify_equal_columns
+from plait.rewrite.use_null_rejection import use_null_rejection
 
 __all__ = ["MAX_ROUNDS", "RULES", "Merger", "Rule", "canonicalise"]
 
@@ -51,7 +51,7 @@ RULES: tuple[Rule, ...] = (
     drop_idle_windows,
     pull_up_projects,
     # Before joins are flattened: an outer join that becomes inner is one more to flatten.
-    reduce_outer_joins,
+    use_null_rejection,
     flatten_unions,
     flatten_joins,
     # Needs the whole conjunction of a flat join; what it derives is of single inputs, so it goes before the

@@ -47,6 +47,8 @@ def comparison(function: str, left: Expression, right: Expression) -> Expression
 
 def membership(value: Expression, items: tuple[Expression, ...]) -> Expression:
     """`value IN (items)`: items sorted and once, one item is an equality."""
+    if _is_null(value):
+        return NULL_BOOLEAN
     if isinstance(value, Call) and all(isinstance(item, Literal) for item in items):
         narrow = _before_widening(value)
         if narrow is not None:

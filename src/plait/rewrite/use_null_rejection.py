@@ -1,9 +1,12 @@
-"""Rule: an outer join whose NULL-filled rows are thrown away is an inner one, a full one then a left one.
+"""Rule: where NULL-filled rows are thrown away, an outer join is an inner one, and IS NOT NULL below is
+superfluous.
 
 Algebra: an outer join is its inner join and, beside it, the unmatched rows filled up with NULLs. If
 something above certainly is not TRUE for a row in which a column of the filled side is NULL, it drops all
-those rows, and the rest is the inner join. "Certainly" is computed, not guessed: with NULL for the column,
-the predicate simplifies to NULL or FALSE. What drops rows, and how the knowledge travels down:
+those rows, and the rest is the inner join; a full outer join becomes a left one in the same way. A filter
+`x IS NOT NULL` below drops what would be dropped anyway. "Certainly" is computed, not guessed: with NULL
+for the column, the predicate simplifies to NULL or FALSE. What drops rows, and how the knowledge travels
+down:
 
 - filters and the predicates of inner joins; through projects and group keys if NULL in makes NULL out;
   through range and tick windows and unions; into the filled side of an outer join from its own ON (an
@@ -19,7 +22,7 @@ the predicate simplifies to NULL or FALSE. What drops rows, and how the knowledg
     ... r4 := left join r1, r3: (x#0 = y#1)
     ... r5 := filter r4: (y#1 > 3)
     ... q = r5'''[1:])["q"]
-    >>> print(format_plans({"q": reduce_outer_joins(plan)}), end="")
+    >>> print(format_plans({"q": use_null_rejection(plan)}), end="")
     r0 := scan a [x INT]
     r1 := window r0: range 1 min
     r2 := scan b [y INT]
@@ -50,18 +53,23 @@ from plait.plan.nodes import (
     Union,
     Window,
 )
-from plait.rewrite.algebra.simplify import null_rejected_columns, with_nulls
-from plait.rewrite.building import with_inputs
+from plait.rewrite.algebra.simplify import null_rejected_columns, present_column, with_nulls
+from plait.rewrite.building import filtered, with_inputs
 
 _NOTHING: frozenset[int] = frozenset()
 
 
-def reduce_outer_joins(plan: Node) -> Node:
-    return _visited(plan, _NOTHING) if _has_outer_join(plan) else plan
+def use_null_rejection(plan: Node) -> Node:
+    return _visited(plan, _NOTHING) if _concerns(plan) else plan
 
 
-def _has_outer_join(node: Node) -> bool:
-    return isinstance(node, OuterJoin) or any(map(_has_outer_join, node.inputs))
+def _concerns(node: Node) -> bool:
+    """Whether there is anything to do; asked first since it is cheap and mostly false."""
+    if isinstance(node, OuterJoin):
+        return True
+    if isinstance(node, Filter) and any(present_column(t) is not None for t in conjuncts(node.predicate)):
+        return True
+    return any(map(_concerns, node.inputs))
 
 
 def _visited(node: Node, present: frozenset[int]) -> Node:
@@ -70,7 +78,11 @@ def _visited(node: Node, present: frozenset[int]) -> Node:
         case StreamScan() | TableScan():
             return node
         case Filter(input_, predicate):
-            return with_inputs(node, [_visited(input_, present | _rejected(predicate))])
+            child = _visited(input_, present | _rejected(predicate))
+            terms = [t for t in conjuncts(predicate) if present_column(t) not in present]
+            if len(terms) < len(conjuncts(predicate)):
+                return filtered(child, terms)
+            return with_inputs(node, [child])
         case Project(input_, expressions):
             return with_inputs(node, [_visited(input_, _needed(expressions, present))])
         case Window(input_, window):
