@@ -1,4 +1,6 @@
-"""The arguments on which every function is compared: columns of a type, or constants where a function wants them."""
+"""The arguments on which every function is compared: columns of a type, or constants where a function wants
+them.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +46,16 @@ _UNARY_DOUBLE: tuple[Case, ...] = ((DOUBLE,), (INT,), (MONEY,))
 _UNARY_TEXT: tuple[Case, ...] = ((STRING,),)
 _BINARY_TEXT: tuple[Case, ...] = ((STRING, STRING),)
 _PARTS: tuple[Case, ...] = ((DATE,), (TIMESTAMP,))
-_LIKE_PATTERNS = ("", "%", "_", "a%", "%b", "%b%", "a_c", "__", "a\\%b", "a\\_b", "\\\\", "%\\\\%", "100\\%", "ß%", "😀", "_😀%", "%\n%", "${env:HOME}", "it's", "A%", "{0}")  # fmt: skip
-_REGULAR_EXPRESSIONS = ("a", "^a", "b$", "^$", "a.b", "^.$", "^..$", "[a-c]+", "[^a-z]", "\\d+", "\\w", "^\\w+$", "\\s", "^\\S+$", "[\\s-]", "\\.", "\\$", "x|y|b", "(a|ab)(c|bc)", "(?:ab)+", "a{2}", "a{1,3}b?", "😀", "[😀ß]", "\\\\", "\\[a\\]", "it's", "[\\^a]", "a+?b", "\\D", "\\W$", "\\{0\\}")  # fmt: skip
+_LIKE_PATTERNS = (
+    *("", "%", "_", "a%", "%b", "%b%", "a_c", "__", "a\\%b", "a\\_b", "\\\\", "%\\\\%", "100\\%"),
+    *("ß%", "😀", "_😀%", "%\n%", "${env:HOME}", "it's", "A%", "{0}"),
+)
+_REGULAR_EXPRESSIONS = (
+    *("a", "^a", "b$", "^$", "a.b", "^.$", "^..$", "[a-c]+", "[^a-z]", "\\d+", "\\w", "^\\w+$"),
+    *("\\s", "^\\S+$", "[\\s-]", "\\.", "\\$", "x|y|b", "(a|ab)(c|bc)", "(?:ab)+", "a{2}"),
+    *("a{1,3}b?", "😀", "[😀ß]", "\\\\", "\\[a\\]", "it's", "[\\^a]", "a+?b", "\\D", "\\W$"),
+    *("\\{0\\}",),
+)
 
 FUNCTION_CASES: Mapping[str, tuple[Case, ...]] = {
     "and": ((BOOLEAN, BOOLEAN), (BOOLEAN, BOOLEAN, BOOLEAN)),

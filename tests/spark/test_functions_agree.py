@@ -1,7 +1,8 @@
 """Every function, cast and aggregate gives the same value and type on Spark and on DuckDB, on edge values.
 
-All expressions over as many columns are evaluated over one wide table whose columns hold every combination of edge
-values, in a few statements; and on some combinations as constants, which Spark evaluates while it optimises.
+All expressions over as many columns are evaluated over one wide table whose columns hold every combination
+of edge values, in a few statements; and on some combinations as constants, which Spark evaluates while it
+optimises.
 """
 
 from __future__ import annotations
@@ -14,16 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
-import pyarrow as pa
-import pyarrow.parquet as parquet
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as parquet  # type: ignore[import-untyped]
 import pytest
 from tests.spark.edge_values import BOOLEAN_TEXTS, EDGE_VALUES, FEW_VALUES, NUMBER_TEXTS, TIME_TEXTS
 from tests.spark.function_cases import AGGREGATE_CASES, CAST_CASES, FUNCTION_CASES, Case
 
 from plait.expressions.aggregates import AGGREGATES, coerce_arguments
+from plait.expressions.calendar import datetime_to_us
 from plait.expressions.coercion import build
+from plait.expressions.documentation import example_expression
 from plait.expressions.duckdb import aggregate_to_duckdb, to_duckdb, type_to_duckdb
-from plait.expressions.functions import FUNCTIONS
+from plait.expressions.functions import FUNCTIONS, SHORTHANDS, Function, Shorthand
 from plait.expressions.nodes import Column, Expression, Literal
 from plait.expressions.spark import aggregate_to_spark, to_spark, type_to_spark
 from plait.expressions.types import DOUBLE, INT, STRING, TIMESTAMP, Kind, Type, Value
@@ -90,7 +93,7 @@ AGGREGATE_QUESTIONS = tuple(Question(name, case) for name, cases in AGGREGATE_CA
 
 
 class WideTable:
-    """A table that holds the rows of several questions side by side, the shorter ones filled up with NULLs."""
+    """Holds the rows of several questions side by side, the shorter ones filled up with NULLs."""
 
     def __init__(self, name: str, questions: Sequence[Question], folder: Path) -> None:
         self.name = name
@@ -329,3 +332,13 @@ def aggregate_comparisons(
 def test_aggregate(name: str, aggregate_comparisons: Mapping[str, list[Comparison]]) -> None:
     assert name in aggregate_comparisons, f"{name} has no edge values"
     assert [d for comparison in aggregate_comparisons[name] for d in comparison.differences()] == []
+
+
+def test_examples_of_the_documentation(engines: Engines) -> None:
+    entries: list[Function | Shorthand] = [*FUNCTIONS.values(), *SHORTHANDS.values()]
+    answers = engines.ask_spark([to_spark(example_expression(entry), []) for entry in entries], "")
+    for entry, answer in zip(entries, answers, strict=True):
+        expected = entry.example.result
+        if isinstance(expected, datetime):
+            expected = datetime_to_us(expected)
+        assert same(answer.values[0], expected), entry.name

@@ -1,7 +1,8 @@
 """Aggregates: their types, and why partial results of them can be put together.
 
-Sums of exact numbers are exact, whatever the order: a BIGINT sum that does not fit is NULL, a DECIMAL sum has ten
-digits more. Averages are DOUBLE: the exact sum divided by the count. `count_distinct` skips rows with a NULL in any argument.
+Sums of exact numbers are exact, whatever the order: a BIGINT sum that does not fit is NULL, a DECIMAL sum
+has ten digits more. Averages are DOUBLE: the exact sum divided by the count. `count_distinct` skips rows
+with a NULL in any argument.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def _hint(types: tuple[Type, ...]) -> str:
 
 
 def coerce_arguments(name: str, arguments: Sequence[Expression]) -> tuple[Expression, ...]:
-    """The arguments with the implicit casts an aggregate wants; raises a FunctionTypeError if it cannot take them."""
+    """The arguments with the implicit casts an aggregate wants, or a FunctionTypeError."""
     coerced = tuple(arguments)
     if name in _OVER_DOUBLE and len(coerced) == 1 and coerced[0].type.is_numeric:
         coerced = (coerce(coerced[0], DOUBLE),)

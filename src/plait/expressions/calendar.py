@@ -1,7 +1,9 @@
-r"""Dates and timestamps as text and as microseconds since 1970 (UTC), in the one form everything here reads and writes.
+r"""Dates and timestamps as text and as microseconds since 1970 (UTC), in the one form everything here reads
+and writes.
 
-A DATE is `yyyy-mm-dd` (a time may follow), a TIMESTAMP `yyyy-mm-dd[ hh:mm[:ss[.ffffff][Z|±hh:mm]]]` with a blank or a T in
-between; white space around is ignored. The patterns are read by Python, Java and RE2 alike, but for `\z`.
+A DATE is `yyyy-mm-dd` (a time may follow), a TIMESTAMP `yyyy-mm-dd[ hh:mm[:ss[.ffffff][Z|±hh:mm]]]` with a
+blank or a T in between; white space around is ignored. The patterns are read by Python, Java and RE2 alike,
+but for `\z`.
 """
 
 from __future__ import annotations
@@ -60,9 +62,10 @@ def parse_timestamp(text: str) -> int | None:
 def timestamp_text(microseconds: int) -> str:
     """
     >>> timestamp_text(-500000)
-    '1969-12-31 23:59:59.500000'
+    '1969-12-31 23:59:59.5'
     """
-    return (_EPOCH + timedelta(microseconds=microseconds)).replace(tzinfo=None).isoformat(sep=" ")
+    text = (_EPOCH + timedelta(microseconds=microseconds)).replace(tzinfo=None).isoformat(sep=" ")
+    return text.rstrip("0") if "." in text else text
 
 
 def date_to_us(day: date) -> int:

@@ -1,8 +1,8 @@
 """Builds calls from what a user wrote: implicit casts, literals in the type that is wanted, shorthands.
 
-Implicit casts are those of `functions.rules`, and of literals: NULL becomes any type, text becomes a DATE, TIMESTAMP or INTERVAL
-when it is one, an integer beside decimals takes only the digits it has (so that `price * 2` needs one more digit,
-not ten). A cast of a literal that loses nothing is carried out at once.
+Implicit casts are those of `functions.rules`, and of literals: NULL becomes any type, text becomes a DATE,
+TIMESTAMP or INTERVAL when it is one, an integer beside decimals takes only the digits it has (so that
+`price * 2` needs one more digit, not ten). A cast of a literal that loses nothing is carried out at once.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from plait.expressions.types import (
     TINYINT,
     Kind,
     Type,
+    Value,
     decimal,
     integer_range,
 )
 
-__all__ = ["build", "coerce", "common_type", "number_literal", "parse_interval"]
+__all__ = ["SHORTHAND_EXPANSIONS", "build", "coerce", "common_type", "number_literal", "parse_interval"]
 
 
 def build(name: str, *arguments: Expression, to: Type | None = None) -> Expression:
@@ -46,7 +47,7 @@ def build(name: str, *arguments: Expression, to: Type | None = None) -> Expressi
     """
     if name == "datediff" and len(arguments) == 3:
         name = "timestampdiff"
-    if name in _SHORTHANDS:
+    if name in SHORTHAND_EXPANSIONS:
         return _expanded(name, arguments)
     if name == "negate" and len(arguments) == 1 and isinstance(arguments[0], Literal):
         folded = _negated(arguments[0])
@@ -73,7 +74,7 @@ def coerce(expression: Expression, to: Type) -> Expression:
 
 
 def number_literal(text: str) -> Literal:
-    """A number as written: `1` is an INT, `1.5` a DECIMAL(2,1), `1e0` a DOUBLE; Spark's suffixes `Y S L D BD` too.
+    """A number as written: `1` is an INT, `1.5` a DECIMAL(2,1), `1e0` a DOUBLE; Spark's suffixes work too.
 
     >>> str(number_literal("1.50").type), number_literal("-9223372036854775808").value
     ('DECIMAL(3,2)', -9223372036854775808)
@@ -99,7 +100,7 @@ def number_literal(text: str) -> Literal:
 
 
 def parse_interval(text: str) -> int | None:
-    """Microseconds of `5 minutes`, `1 day 2 hours`, `-1.5 seconds`; None if it is no interval of fixed length.
+    """Microseconds of `5 minutes`, `1 day 2 hours`, `-1.5 seconds`; None if it has no fixed length.
 
     >>> parse_interval("1 minute 30 seconds")
     90000000
@@ -117,28 +118,37 @@ def parse_interval(text: str) -> int | None:
     return whole if text and whole == total and _in_range(whole, BIGINT) else None
 
 
-def _parameters(name: str, types: tuple[Expression, ...], to: Type | None) -> tuple[Type, ...]:
-    constants = tuple(a.value if isinstance(a, Literal) else None for a in types)
-    open_types = tuple(None if isinstance(a, Literal) and a.value is None else a.type for a in types)
+def _parameters(name: str, arguments: tuple[Expression, ...], to: Type | None) -> tuple[Type, ...]:
+    """The types the arguments are to have, text literals read as moments or intervals if need be."""
+    constants = tuple(a.value if isinstance(a, Literal) else None for a in arguments)
+    is_null = [isinstance(a, Literal) and a.value is None for a in arguments]
+    is_text = [isinstance(a, Literal) and a.type == STRING and a.value is not None for a in arguments]
+    declared = [argument.type for argument in arguments]
+    open_nulls = tuple(None if null else t for null, t in zip(is_null, declared, strict=True))
     try:
-        return resolve(name, open_types, to, constants).parameters
+        return resolve(name, open_nulls, to, constants).parameters
     except FunctionTypeError as error:
-        # A text literal may be a date or an interval in disguise.
-        is_text = [isinstance(a, Literal) and a.type == STRING and a.value is not None for a in types]
-        looser = tuple(None if text else t for text, t in zip(is_text, open_types, strict=True))
-        if looser == open_types or all(t is None for t in looser):
-            raise
-        try:
-            parameters = resolve(name, looser, to, constants).parameters
-        except FunctionTypeError:
-            raise error from None
-        if not all(
-            p in (STRING, DATE, TIMESTAMP, INTERVAL)
-            for text, p in zip(is_text, parameters, strict=True)
-            if text
-        ):
-            raise
-        return parameters
+        for types in (open_nulls, declared):
+            open_text = tuple(None if text else t for text, t in zip(is_text, types, strict=True))
+            parameters = _resolved_or_none(name, open_text, to, constants)
+            if parameters is not None and any(is_text) and _are_readable(parameters, is_text):
+                return parameters
+        raise error
+
+
+def _resolved_or_none(
+    name: str, types: tuple[Type | None, ...], to: Type | None, constants: tuple[Value, ...]
+) -> tuple[Type, ...] | None:
+    try:
+        return resolve(name, types, to, constants).parameters
+    except FunctionTypeError:
+        return None
+
+
+def _are_readable(parameters: tuple[Type, ...], is_text: list[bool]) -> bool:
+    """Whether text literals stand only where text can be read as what is wanted."""
+    readable = (STRING, DATE, TIMESTAMP, INTERVAL)
+    return all(parameter in readable for parameter, text in zip(parameters, is_text, strict=True) if text)
 
 
 def _with_narrow_integers(name: str, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
@@ -158,7 +168,7 @@ def _with_narrow_integers(name: str, arguments: tuple[Expression, ...]) -> tuple
 
 
 def _converted(expression: Expression, to: Type) -> Expression:
-    """Like `coerce`, for a parameter: the rule has accepted the argument, which may be a TIMESTAMP for a DATE."""
+    """Like `coerce`, where the rule has accepted the argument: a TIMESTAMP may become a DATE."""
     if expression.type == TIMESTAMP and to == DATE and not isinstance(expression, Literal):
         return Call("cast", (expression,), to)
     return coerce(expression, to)
@@ -310,7 +320,7 @@ def _cast_to(to: Type) -> Callable[..., Expression]:
     return lambda value: build("cast", value, to=to)
 
 
-_SHORTHANDS: Mapping[str, tuple[int, Callable[..., Expression]]] = {
+SHORTHAND_EXPANSIONS: Mapping[str, tuple[int, Callable[..., Expression]]] = {
     "if": (3, _if),
     "isnotnull": (1, _is_not_null),
     "nvl2": (3, _nvl2),
@@ -328,7 +338,7 @@ _EXAMPLES = {DATE: "'2024-12-31'", TIMESTAMP: "'2024-12-31 23:59:59.5'", INTERVA
 
 
 def _expanded(name: str, arguments: tuple[Expression, ...]) -> Expression:
-    count, expand = _SHORTHANDS[name]
+    count, expand = SHORTHAND_EXPANSIONS[name]
     if len(arguments) != count:
         raise FunctionTypeError(
             f"`{SHORTHANDS[name].usage}` takes {count} argument{'s' if count > 1 else ''}"

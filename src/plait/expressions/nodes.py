@@ -69,7 +69,7 @@ class Edge(Enum):
 
 @dataclass(frozen=True)
 class WindowEdge:
-    """An edge of the window being evaluated. START exists for row windows alone: elsewhere it is END − range."""
+    """An edge of the window being evaluated. START is for row windows: elsewhere it is END − range."""
 
     edge: Edge
 

@@ -1,7 +1,8 @@
 """What the two SQL printers share: expressions become text by the templates of their functions.
 
-An argument that a template uses several times is written out each time while it is short; a longer one is bound to a
-variable, by a lambda over a list of one, so that text grows with the expression and not exponentially with its depth.
+An argument that a template uses several times is written out each time while it is short; a longer one is
+bound to a variable, by a lambda over a list of one, so that text grows with the expression and not
+exponentially with its depth.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Prints expressions for Spark 4.2 in ANSI mode with session time zone UTC.
 
-INTERVALs are BIGINTs of microseconds. Everything printed is total, constants included, because Spark also evaluates
-those while it optimises.
+INTERVALs are BIGINTs of microseconds. Everything printed is total, constants included, because Spark also
+evaluates those while it optimises.
 """
 
 from __future__ import annotations

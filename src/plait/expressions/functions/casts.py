@@ -2,8 +2,9 @@
 
 Numbers lose their fraction toward zero on the way to an integer and round half up to a DECIMAL. Text is
 read strictly: an integer is digits with a sign, a DATE is `yyyy-mm-dd` (a time may follow), a TIMESTAMP is
-`yyyy-mm-dd[ hh:mm[:ss[.ffffff][Z|±hh:mm]]]` with a blank or a T, in UTC unless it says otherwise; white space around is
-ignored. This is what Spark's `try_cast` does, less the spellings in which it accepts half a date.
+`yyyy-mm-dd[ hh:mm[:ss[.ffffff][Z|±hh:mm]]]` with a blank or a T, in UTC unless it says otherwise; white
+space around is ignored. This is what Spark's `try_cast` does, less the spellings in which it accepts half a
+date.
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ CASTS: tuple[Function, ...] = (
         "cast",
         Category.CAST,
         "CAST(x AS type)",
-        "The value as another type, NULL if it is none of that type; also `try_cast(x AS type)` and `x::type`.",
+        "The value as another type, NULL if it is none of that type; also `TRY_CAST` and `x::type`.",
         _cast_rule,
         spark=_cast_spark,
         duckdb=_cast_duckdb,

@@ -1,12 +1,14 @@
 """What a function is: its types, its two spellings in engine SQL, its documentation.
 
-A function is described once, by a `Function`. Its `rule` decides the types each argument must have (implicit casts
-bring them there) and the type of the result. Its two templates say how Spark and DuckDB compute it, so that both give
-the same value for every argument: expressions are total, and whatever an engine would raise is NULL.
+A function is described once, by a `Function`. Its `rule` decides the types each argument must have
+(implicit casts bring them there) and the type of the result. Its two templates say how Spark and DuckDB
+compute it, so that both give the same value for every argument: expressions are total, and whatever an
+engine would raise is NULL.
 
-A template is a format string over the printed arguments: `{0}`, `{1}`, …, `{arguments}` for all of them, `{type}` for
-the result's type. An argument may stand in it more than once: printers bind long arguments to a variable, so that nested
-calls do not grow exponentially. `Staged` does the same for a value computed on the way.
+A template is a format string over the printed arguments: `{0}`, `{1}`, …, `{arguments}` for all of them,
+`{type}` for the result's type. An argument may stand in it more than once: printers bind long arguments to
+a variable, so that nested calls do not grow exponentially. `Staged` does the same for a value computed on
+the way.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ class Category(Enum):
 class Arguments:
     """The arguments of a call as a typing rule sees them.
 
-    A type of None is a NULL whose type is still open. `constants` holds the values of literals, None elsewhere.
+    A type of None is a NULL whose type is still open. `constants` are the values of literals, None elsewhere.
     """
 
     usage: str
@@ -97,7 +99,7 @@ ExampleValue: TypeAlias = bool | int | float | Decimal | str | date | datetime |
 
 @dataclass(frozen=True)
 class Example:
-    """Literal arguments and the value they give. A `datetime` is a TIMESTAMP; `to` is the target of a cast."""
+    """Literal arguments and the value they give. A `datetime` is a TIMESTAMP; `to` is a cast's target."""
 
     arguments: tuple[ExampleValue, ...]
     result: ExampleValue
@@ -108,7 +110,7 @@ class Example:
 class Function:
     """One row of the table of functions.
 
-    `usage` is how it is written, `written` the same as a format string where that is not `spelling(arguments)`.
+    `usage` is how it is written, `written` a format string for that unless it is `spelling(arguments)`.
     `strict`: NULL in any argument gives NULL. `literals`: the positions of arguments that must be constants.
     """
 

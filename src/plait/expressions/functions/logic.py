@@ -1,4 +1,6 @@
-"""Logic, comparison and conditionals: three-valued, as SQL has it; NaN equals itself and is the greatest number."""
+"""Logic, comparison and conditionals: three-valued, as SQL has it; NaN equals itself and is the greatest
+number.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Functions of time: DATE, TIMESTAMP (microseconds, UTC, years 1 to 9999) and INTERVAL.
 
-Engines print an INTERVAL as a BIGINT of microseconds, so that they cannot differ in it. A moment outside the years 1
-to 9999 does not exist: what would give one is NULL.
+Engines print an INTERVAL as a BIGINT of microseconds, so that they cannot differ in it. A moment outside
+the years 1 to 9999 does not exist: what would give one is NULL.
 """
 
 from __future__ import annotations
@@ -204,8 +204,8 @@ TIMES: tuple[Function, ...] = (
         "second_with_fraction",
         Category.TIME,
         "EXTRACT(SECOND FROM t)",
-        "Second with its fraction, DECIMAL(8,6). EXTRACT of YEAR, QUARTER, MONTH, WEEK, DAY, DOW, DOY, HOUR and MINUTE "
-        "is the function of that name.",
+        "Second with its fraction, DECIMAL(8,6). EXTRACT also takes YEAR, QUARTER, MONTH, WEEK, DAY, DOW, "
+        "DOY, HOUR and MINUTE.",
         takes(decimal(8, 6), TIMESTAMP),
         spark="extract(SECOND FROM {0})",
         duckdb="CAST(CAST(microsecond({0}) AS DECIMAL(18,0)) * 0.000001 AS DECIMAL(8,6))",
@@ -228,7 +228,7 @@ TIMES: tuple[Function, ...] = (
         "timestampdiff",
         Category.TIME,
         "timestampdiff(unit, from, to)",
-        "Whole units between two moments, a BIGINT; negative if `to` is earlier. Also `datediff(unit, from, to)`.",
+        "Whole units between two moments, negative if `to` is earlier. Also `datediff(unit, from, to)`.",
         _with_unit(takes(BIGINT, TIMESTAMP, TIMESTAMP)),
         spark=_difference_spark,
         duckdb=_difference_duckdb,
@@ -330,7 +330,7 @@ TIME_SHORTHANDS: tuple[Shorthand, ...] = (
         "timestampadd",
         Category.TIME,
         "timestampadd(unit, n, t)",
-        "The moment n units later; MICROSECOND to WEEK. Also `dateadd(unit, n, t)`.",
+        "The moment n units later; MICROSECOND to WEEK.",
         Example(("HOUR", 2, datetime(2024, 1, 1)), datetime(2024, 1, 1, 2)),
         ("timestampadd", "dateadd"),
     ),

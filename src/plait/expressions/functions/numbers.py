@@ -1,12 +1,14 @@
 """Arithmetic and functions of numbers.
 
-Results that do not exist are NULL: overflow, division by zero, logarithms of what is not positive. Division always
-gives a DOUBLE. Rounding exists for exact numbers only, since engines disagree on the last bit of a binary fraction.
+Results that do not exist are NULL: overflow, division by zero, logarithms of what is not positive. Division
+always gives a DOUBLE. Rounding exists for exact numbers only, since engines disagree on the last bit of a
+binary fraction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 
 from plait.expressions.functions.definition import (
     Arguments,
@@ -44,7 +46,7 @@ from plait.expressions.types import (
 )
 
 NAN_DUCKDB = "CAST('NaN' AS DOUBLE)"
-# Spark rounds the opposite of a longer decimal to this many digits: there the sign is taken off the text instead.
+# Spark rounds the opposite of a longer decimal to this many digits: there the sign is changed in the text.
 _JAVA_DIGITS = 34
 _UNSIGNED_SPARK = "CAST(substring(CAST({0} AS STRING), 2) AS {type})"
 # DuckDB computes with decimals up to this long in 64 bits, and raises an error when the result does not fit.
@@ -250,7 +252,7 @@ ARITHMETIC: tuple[Function, ...] = (
     _binary_operator(
         "add",
         "+",
-        "Sum; of a TIMESTAMP or DATE and an INTERVAL the moment (a DATE if the interval is a constant of whole days).",
+        "Sum; also of a TIMESTAMP or DATE and an INTERVAL.",
         addition,
         _arithmetic_spark("try_add", "+"),
         _arithmetic_duckdb("+"),
@@ -299,7 +301,7 @@ ARITHMETIC: tuple[Function, ...] = (
     _binary_operator(
         "modulo",
         "%",
-        "Remainder of the division, with the sign of the dividend; also `mod(a, b)`.",
+        "Remainder of the division, with the sign of the dividend.",
         alike(when=_is_number, wanted="numbers"),
         "try_mod({0}, {1})",
         _modulo_duckdb,
@@ -347,7 +349,7 @@ NUMBERS: tuple[Function, ...] = (
         _rounding,
         spark=_round_template("CAST"),
         duckdb=_round_template("TRY_CAST"),
-        example=Example((2, 0), 2),
+        example=Example((Decimal("1.25"), 1), Decimal("1.3")),
         spellings=("round",),
         literals=frozenset({1}),
     ),

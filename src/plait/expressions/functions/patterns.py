@@ -1,10 +1,10 @@
 """Patterns of LIKE and regular expressions that mean the same to every engine.
 
-Spark matches regular expressions with Java, DuckDB with RE2. We accept the syntax both share and rewrite the parts where
-equal signs mean different things: `.` is any character but a newline, `$` is the very end of the text, `\\s` is
-`[ \\t\\n\\x0B\\f\\r]`, and `\\d \\w` are ASCII. Look-around, back references, flags, `\\b`, Unicode classes, possessive
-quantifiers and repeated groups that can be empty are refused: there the two differ. Patterns are constants, so all
-of this is checked before anything runs.
+Spark matches regular expressions with Java, DuckDB with RE2. We accept the syntax both share and rewrite
+the parts where equal signs mean different things: `.` is any character but a newline, `$` is the very end
+of the text, `\\s` is `[ \\t\\n\\x0B\\f\\r]`, and `\\d \\w` are ASCII. Look-around, back references, flags,
+`\\b`, Unicode classes, possessive quantifiers and repeated groups that can be empty are refused: there the
+two differ. Patterns are constants, so all of this is checked before anything runs.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class _Translator:
 
 
 def _can_be_empty(text: str) -> bool:
-    """Whether a translated pattern can match no characters: anchors hold in the empty text, so that decides it."""
+    """Whether a translated pattern can match nothing. Anchors hold in the empty text, so that decides it."""
     try:
         return re.match(text.replace(r"\z", r"\Z"), "") is not None
     except (re.error, OverflowError) as error:

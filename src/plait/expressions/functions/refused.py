@@ -46,7 +46,7 @@ REFUSED: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         ("row_number", "rank", "dense_rank", "ntile", "lag", "lead"),
-        "window functions OVER are not supported; use ORDER BY … LIMIT k within a tick, or a join with an aggregate",
+        "window functions OVER are not supported; use ORDER BY … LIMIT k in a tick, or join an aggregate",
     ),
     **dict.fromkeys(
         ("approx_count_distinct", "percentile", "percentile_approx", "approx_percentile", "median", "mode"),

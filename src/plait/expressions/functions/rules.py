@@ -1,8 +1,9 @@
 """Typing rules: which arguments a function takes, which implicit casts bring them there, what it returns.
 
-Implicit casts never lose anything: numbers widen (TINYINT < SMALLINT < INT < BIGINT < DECIMAL < DOUBLE), a DATE is
-the TIMESTAMP of its midnight. The one exception is a parameter of type DATE, which takes the date of a
-TIMESTAMP, as Spark's does. Decimal arithmetic follows Spark's precisions and is refused where Spark would round.
+Implicit casts never lose anything: numbers widen (TINYINT < SMALLINT < INT < BIGINT < DECIMAL < DOUBLE), a
+DATE is the TIMESTAMP of its midnight. The one exception is a parameter of type DATE, which takes the date
+of a TIMESTAMP, as Spark's does. Decimal arithmetic follows Spark's precisions and is refused where Spark
+would round.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def as_decimal(type_: Type) -> Type:
 def bounded_decimal(precision: int, scale: int, what: str) -> Type:
     if precision > MAX_DECIMAL_PRECISION:
         raise FunctionTypeError(
-            f"{what} would need DECIMAL({precision},{scale}), but at most {MAX_DECIMAL_PRECISION} digits are possible",
+            f"{what} would need {precision} digits, but a DECIMAL has {MAX_DECIMAL_PRECISION} at most",
             CAST_DECIMAL_HINT,
         )
     return decimal(precision, scale)

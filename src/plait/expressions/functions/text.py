@@ -177,7 +177,10 @@ def _replace_duckdb(shape: Shape) -> str:
 
 def _substring_duckdb(shape: Shape) -> Staged:
     """Spark's rules: position 0 is 1, a negative one counts from the end and may lie before the start."""
-    start = "CASE WHEN {1} > 0 THEN CAST({1} AS BIGINT) - 1 WHEN {1} < 0 THEN length({0}) + {1} ELSE CAST({1} AS BIGINT) END"
+    start = (
+        "CASE WHEN {1} > 0 THEN CAST({1} AS BIGINT) - 1 "
+        "WHEN {1} < 0 THEN length({0}) + {1} ELSE CAST({1} AS BIGINT) END"
+    )
     if len(shape.types) == 2:  # as long as an INT can say, which matters far before the start
         return Staged(
             start,
@@ -210,7 +213,7 @@ TEXTS: tuple[Function, ...] = (
         "concat",
         Category.TEXT,
         "a || b",
-        "The texts one after the other, NULL if any is; also `concat(a, b, …)`.",
+        "The texts one after the other, NULL if any is.",
         alike(STRING, most=None, when=_is_text, wanted="text: CAST other types to STRING", of_nulls=STRING),
         spark=_concatenation,
         duckdb=_concatenation,
@@ -381,7 +384,7 @@ TEXTS: tuple[Function, ...] = (
     _text(
         "split_part",
         "split_part(s, delimiter, n)",
-        "The n-th part, counted from the end if n is negative, empty if there is none; delimiter and n are constants.",
+        "The n-th part (from the end if n is negative), empty if there is none; both are constants.",
         _splitting,
         Example(("a,b,c", ",", 2), "b"),
         literals=frozenset({1, 2}),
@@ -390,7 +393,7 @@ TEXTS: tuple[Function, ...] = (
         "like",
         Category.TEXT,
         "s LIKE pattern",
-        "`%` is any text, `_` one character, a backslash takes the next one as it is; the pattern is a constant.",
+        "`%` is any text, `_` one character, a backslash escapes them; the pattern is a constant.",
         _like_rule,
         spark="({0} LIKE {1})",
         duckdb="({0} LIKE {1} ESCAPE '\\')",
@@ -402,7 +405,7 @@ TEXTS: tuple[Function, ...] = (
         "rlike",
         Category.TEXT,
         "s RLIKE pattern",
-        "Whether a regular expression (a constant) matches somewhere; also `regexp_like(s, pattern)`.",
+        "Whether a regular expression (a constant) matches somewhere.",
         _matching(BOOLEAN),
         spark=_matches("rlike", spark_text),
         duckdb=_matches("regexp_matches", duckdb_text),
@@ -438,7 +441,7 @@ TEXT_SHORTHANDS: tuple[Shorthand, ...] = (
         "locate",
         Category.TEXT,
         "locate(part, s)",
-        "Short for instr(s, part); also `position(part IN s)`.",
+        "Short for instr(s, part).",
         Example(("ai", "Plait"), 3),
         ("locate", "position", "charindex"),
     ),
