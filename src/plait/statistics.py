@@ -159,8 +159,7 @@ class Assumption:
 class Known:
     """The oracle's answers, with assumptions in place of what it does not know."""
 
-    def __init__(self, catalog: Catalog, oracle: StatisticsOracle) -> None:
-        self.catalog = catalog
+    def __init__(self, oracle: StatisticsOracle) -> None:
         self._oracle = oracle
 
     def rate_rows_per_s(self, stream: Stream) -> Estimate | Assumption:

@@ -18,13 +18,11 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from plait.catalog import Catalog
-from plait.cost.sizes import Size, Sizes
+from plait.cost.sizes import MICROSECONDS, Size, Sizes
 from plait.cost.units import SPARK, UNCALIBRATED, UnitCosts
 from plait.plan.nodes import Aggregate, Node, RowWindow, StreamScan, TableScan, TickWindow
 from plait.space import Input, OperatorKind, Step
 from plait.statistics import StatisticsOracle, declared
-
-MICROSECONDS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -100,8 +98,10 @@ class CostModel:
             case OperatorKind.AGGREGATE:
                 assert isinstance(step.output, Aggregate)
                 return self._aggregate_state(step.output, step.inputs[0])
-            case OperatorKind.TOP | OperatorKind.WINDOW:
+            case OperatorKind.TOP:
                 return rows, relations[0].row_bytes
+            case OperatorKind.WINDOW:
+                return self.size(step.output).relation_rows, relations[0].row_bytes
             case _:
                 return 0.0, 0.0
 

@@ -88,7 +88,7 @@ class Sizes:
 
     def __init__(self, catalog: Catalog, statistics: StatisticsOracle, table_refresh_s: float) -> None:
         self._catalog = catalog
-        self._known = Known(catalog, statistics)
+        self._known = Known(statistics)
         self._table_refresh_s = table_refresh_s
         self._sizes: dict[Node, Size] = {}
 

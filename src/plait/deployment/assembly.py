@@ -14,7 +14,7 @@ from itertools import chain, count
 
 from plait.cost.model import CostModel, OperatorCost
 from plait.cost.network import Network, Resource, ResourceKind
-from plait.cost.sizes import Size
+from plait.cost.sizes import MICROSECONDS, Size
 from plait.cost.units import SPARK
 from plait.deployment.deployment import (
     Cost,
@@ -31,7 +31,6 @@ from plait.plan.nodes import Node, StreamScan, TableScan, WindowSpecification
 from plait.plan.signature import signature
 from plait.space import OperatorKind, Step
 
-MICROSECONDS = 1_000_000
 ROUNDING = 1e-9  # sums of many floating-point numbers are not exact
 
 

@@ -175,8 +175,8 @@ def run(
     _verify(planner, workload, result)
     assumptions = (
         assumption
-        for plan_ in result.deployment.plans.values()
-        for assumption in context.cost.size(plan_).assumptions
+        for query in workload.queries.values()
+        for assumption in context.cost.size(query.plan).assumptions
     )
     return PlanReport(
         planner.name,

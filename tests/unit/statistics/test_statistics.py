@@ -53,7 +53,7 @@ def test_what_is_known_better_wins(better: Basis, worse: Basis) -> None:
 
 def test_what_is_unknown_is_assumed_and_said() -> None:
     catalog = language.load_text(CATALOG).catalog
-    known = Known(catalog, NOTHING_KNOWN)
+    known = Known(NOTHING_KNOWN)
     flights = catalog.stream("flights")
     rate, gates = known.rate_rows_per_s(flights), known.distinct(flights, "gate")
     assert isinstance(rate, Assumption)
@@ -67,7 +67,7 @@ def test_what_is_unknown_is_assumed_and_said() -> None:
 
 def test_what_types_say_is_no_assumption() -> None:
     catalog = language.load_text(CATALOG).catalog
-    known = Known(catalog, NOTHING_KNOWN)
+    known = Known(NOTHING_KNOWN)
     assert known.distinct(catalog.stream("flights"), "late") == Estimate(2.0, Basis.DECLARED)
     assert known.row_bytes(catalog.table("planes")) == Estimate(8.0, Basis.DECLARED)
     assert isinstance(known.row_bytes(catalog.stream("flights")), Assumption)
