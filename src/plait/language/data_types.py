@@ -21,14 +21,14 @@ _TYPES = {
     exp.DType.DOUBLE: types.DOUBLE,
     exp.DType.TEXT: types.STRING,
     exp.DType.VARCHAR: types.STRING,
-    exp.DType.CHAR: types.STRING,
     exp.DType.DATE: types.DATE,
     # Spark's TIMESTAMP is an instant; sqlglot calls that TIMESTAMPTZ.
     exp.DType.TIMESTAMPTZ: types.TIMESTAMP,
     exp.DType.TIMESTAMPLTZ: types.TIMESTAMP,
 }
-_WITH_LENGTH = frozenset({exp.DType.VARCHAR, exp.DType.CHAR})
 _INSTEAD = {
+    exp.DType.CHAR: "STRING (lengths are not checked)",
+    exp.DType.VARCHAR: "STRING (lengths are not checked)",
     exp.DType.TIMESTAMPNTZ: "TIMESTAMP (times are UTC)",
     exp.DType.TIMESTAMP: "TIMESTAMP (times are UTC)",
     exp.DType.DATETIME: "TIMESTAMP",
@@ -62,7 +62,7 @@ def value_type(node: exp.Expr, source: Source) -> Type:
         )
     if kind is exp.DType.DECIMAL:
         return _decimal(node, source)
-    if kind not in _TYPES or (node.expressions and kind not in _WITH_LENGTH):
+    if kind not in _TYPES or any(value for part, value in node.args.items() if part != "this"):
         instead = _INSTEAD.get(kind) if kind is not None else None
         raise no_such_type(_written(node, source), span_of(node, source), instead)
     return _TYPES[kind]
@@ -78,6 +78,8 @@ def no_such_type(written: str, span: Span, instead: str | None = None) -> UserEr
 def _decimal(node: exp.Expr, source: Source) -> Type:
     sizes = [parameter.name for parameter in node.expressions]
     try:
+        if len(sizes) > 2:
+            raise ValueError("too many parameters")
         precision, scale = (int(sizes[0]) if sizes else 10, int(sizes[1]) if len(sizes) > 1 else 0)
         return types.decimal(precision, scale)
     except ValueError:

@@ -103,6 +103,8 @@ class PlaitParser(SparkParser):
     STRICT_CAST = True
     # A join without a condition stays without one: the binder says so.
     ADD_JOIN_ON_TRUE = False
+    # No INTERVAL '1 2' DAY TO HOUR.
+    INTERVAL_SPANS = False
 
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
@@ -192,12 +194,61 @@ class PlaitParser(SparkParser):
             return iter(())
         return super()._parse_joins()
 
+    def _parse_group(self, *args: Any, **kwargs: Any) -> exp.Group | None:
+        group = super()._parse_group(*args, **kwargs)
+        if group is not None and (not any(group.args.values()) or group.args.get("all") is False):
+            self.raise_error("expected what to GROUP BY")
+        return group
+
+    def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
+        node = super()._parse_in(this, alias)
+        if not any(value for part, value in node.args.items() if part != "this"):
+            self.raise_error("expected a value in IN (…)", self._prev)
+        return node
+
+    def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
+        argument = super()._parse_lambda(alias)
+        if isinstance(argument, exp.Distinct) and not argument.expressions:
+            self.raise_error("expected an expression")
+        return argument
+
     def _parse_between(self, this: exp.Expr | None) -> exp.Between:
+        low = self._parse_bitwise()
+        if not self._match(TokenType.AND):
+            self.raise_error("expected AND between the bounds of BETWEEN")
+        return self.expression(exp.Between(this=this, low=low, high=self._parse_bitwise()))
+
+    def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
+        join = super()._parse_join(*args, **kwargs)
+        if self._prev.token_type in (TokenType.ON, TokenType.USING):
+            self.raise_error("expected a condition")
+        return join
+
+    def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
+        alias = super()._parse_alias(this, explicit)
+        if self._prev.token_type is TokenType.ALIAS:
+            self.raise_error("expected a name")
+        return alias
+
+    def _parse_table_alias(self, alias_tokens: Collection[TokenType] | None = None) -> exp.TableAlias | None:
+        alias = super()._parse_table_alias(alias_tokens)
+        if self._prev.token_type is TokenType.ALIAS:
+            self.raise_error("expected a name")
+        return alias
+
+    def _parse_ordered(self, parse_method: Callable[[], exp.Expr | None] | None = None) -> exp.Ordered | None:
+        ordered = super()._parse_ordered(parse_method)
+        before = self._tokens[self._index - 2].token_type if self._index > 1 else None
+        if self._prev.token_type is TokenType.DESC and before is TokenType.ASC:
+            self.raise_error("unexpected token", self._prev)
+        return ordered
+
+    def _parse_limit_options(self) -> exp.LimitOptions | None:
         index = self._index
-        between = super()._parse_between(this)
-        if not any(token.token_type is TokenType.AND for token in self._tokens[index : self._index]):
-            self.raise_error("expected AND between the bounds of BETWEEN", self._tokens[index])
-        return between
+        limit_options = super()._parse_limit_options()
+        if limit_options is None and self._index != index:
+            self.raise_error("unexpected token", self._prev)
+        return limit_options
 
     def _negate_range(self, this: exp.Expr | None = None) -> exp.Expr | None:
         return self.expression(exp.Not(this=this))
@@ -339,6 +390,8 @@ class PlaitParser(SparkParser):
     def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         table = self._parse_window_table() or super()._parse_table(*args, **kwargs)
         if table is not None:
+            if table.args.get("indexed") is False:
+                self.raise_error("unexpected token", self._prev)
             self._attach_window(table)
         return table
 
@@ -439,7 +492,9 @@ class PlaitParser(SparkParser):
         first = self._curr
         wrapped = self._match_pair(TokenType.TABLE, TokenType.L_PAREN)
         name = self._curr.text.upper()
-        is_call = self._next.token_type is TokenType.L_PAREN and self._curr.token_type is TokenType.VAR
+        is_call = (
+            self._next.token_type is TokenType.L_PAREN and self._curr.token_type is not TokenType.IDENTIFIER
+        )
         if is_call and name in OTHER_WINDOW_FUNCTIONS:
             raise UnsupportedError(
                 "window-function",

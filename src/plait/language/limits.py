@@ -32,17 +32,18 @@ _RECURSION_LIMIT = 8_000
 
 # Control characters, and those that make text look other than it is (Unicode's bidirectional controls).
 _HIDDEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"
 )
 
+_TYPOGRAPHIC_QUOTES = re.compile("[\u2018-\u201f\u00ab\u00bb\u2032\u2033]")
 _WORD_OR_SIGN = re.compile(r"\w+|[^\w\s]")
 
-_OPENING = {TokenType.L_PAREN: ")", TokenType.L_BRACKET: "]", TokenType.L_BRACE: "}"}
-_CLOSING = {TokenType.R_PAREN: "(", TokenType.R_BRACKET: "[", TokenType.R_BRACE: "{"}
-_BRACKETS = {"(": ")", "[": "]", "{": "}"}
+_OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})
+_CLOSING = {TokenType.R_PAREN: TokenType.L_PAREN, TokenType.R_BRACKET: TokenType.L_BRACKET}
 _UNARY = frozenset({TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, TokenType.INTERVAL})
 _REFUSED = {
     TokenType.HINT: ("optimizer hints are not supported", "leave the hint out: the planner decides"),
+    TokenType.L_BRACE: ("braces mean nothing here", "a variable goes inside a string: '${NAME}'"),
     TokenType.PIPE_GT: ("the pipe syntax |> is not supported", "write SELECT … FROM …"),
 }
 # Long chains of these are flat lists to whoever reads the tree.
@@ -50,9 +51,10 @@ _FLAT = (exp.And, exp.Or, exp.SetOperation, exp.DPipe)
 
 
 def clip(text: str) -> str:
-    """A text short enough to be quoted in a message, on one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= 40 else line[:39] + "…"
+    """A text short enough to be quoted in a message, on one line, with nothing invisible in it."""
+    line = " ".join(text[:200].split())
+    shown = "".join(sign if sign.isprintable() else f"U+{ord(sign):04X}" for sign in line)
+    return shown if len(shown) <= 40 else shown[:39] + "…"
 
 
 def read_source(path: Path) -> Source:
@@ -61,10 +63,10 @@ def read_source(path: Path) -> Source:
     try:
         if path.is_dir():
             raise UserError("source-file", f"{name} is a folder", hint="name the SQL files in it")
-        size = path.stat().st_size
-        if size > MAX_SOURCE_BYTES:
-            raise _too_large(name, size)
-        content = path.read_bytes()
+        with path.open("rb") as file:  # a pipe tells its size only at its end
+            content = file.read(MAX_SOURCE_BYTES + 1)
+        if len(content) > MAX_SOURCE_BYTES:
+            raise _too_large(name)
     except FileNotFoundError:
         raise UserError("source-file", f"there is no file {name}") from None
     except (OSError, ValueError) as error:
@@ -82,10 +84,10 @@ def read_source(path: Path) -> Source:
     return Source(name, text)
 
 
-def _too_large(name: str, size: int) -> UserError:
+def _too_large(name: str) -> UserError:
     return UserError(
         "source-size",
-        f"{name} has {size / 1e6:.1f} MB; a source has at most {MAX_SOURCE_BYTES / 1e6:.0f} MB",
+        f"{name} is larger than {MAX_SOURCE_BYTES / 1e6:.0f} MB",
         hint="split it into several files",
     )
 
@@ -93,7 +95,7 @@ def _too_large(name: str, size: int) -> UserError:
 def check_text(source: Source) -> Iterator[UserError]:
     """What makes a text unfit to be read at all."""
     if len(source.text) > MAX_SOURCE_BYTES:
-        yield _too_large(source.name, len(source.text))
+        yield _too_large(source.name)
         return
     yield from _check_amount(source)
     hidden = _HIDDEN.search(source.text)
@@ -156,7 +158,7 @@ def check_tokens(tokens: Sequence[Token], source: Source) -> None:
             if kind in _OPENING:
                 open_brackets.append(token)
             elif kind in _CLOSING:
-                if not open_brackets or open_brackets.pop().text != _CLOSING[kind]:
+                if not open_brackets or open_brackets.pop().token_type is not _CLOSING[kind]:
                     raise UserError(
                         "brackets", f"this `{token.text}` closes nothing", span=_span(token, source)
                     )
@@ -165,13 +167,7 @@ def check_tokens(tokens: Sequence[Token], source: Source) -> None:
             elif kind is TokenType.END:
                 cases = max(0, cases - 1)
             elif kind is TokenType.IDENTIFIER or kind is TokenType.VAR:
-                if len(token.text) > MAX_NAME_LENGTH:
-                    raise UserError(
-                        "name",
-                        f"the name `{clip(token.text)}` has {len(token.text)} characters",
-                        hint=f"names have at most {MAX_NAME_LENGTH}",
-                        span=_span(token, source),
-                    )
+                _check_word(token, source)
             elif kind in _REFUSED:
                 message, hint = _REFUSED[kind]
                 raise UserError("refused-syntax", message, hint=hint, span=_span(token, source))
@@ -180,6 +176,33 @@ def check_tokens(tokens: Sequence[Token], source: Source) -> None:
     if open_brackets:
         last = open_brackets[-1]
         raise UserError("brackets", f"this `{last.text}` is never closed", span=_span(last, source))
+
+
+def _check_word(token: Token, source: Source) -> None:
+    text = token.text
+    if not 0 < len(text) <= MAX_NAME_LENGTH:
+        raise UserError(
+            "name",
+            f"the name `{clip(text)}` has {len(text)} characters",
+            hint=f"names have 1 to {MAX_NAME_LENGTH}",
+            span=_span(token, source),
+        )
+    if text.isascii():
+        return
+    if not text.isprintable():
+        raise UserError(
+            "hidden-character",
+            f"the name {clip(text)} has a character that does not show",
+            hint="delete it",
+            span=_span(token, source),
+        )
+    if token.token_type is TokenType.VAR and _TYPOGRAPHIC_QUOTES.search(text):
+        raise UserError(
+            "quotation-marks",
+            "these are no quotation marks of SQL",
+            hint="use '…'",
+            span=_span(token, source),
+        )
 
 
 def check_tree(tree: exp.Expr, source: Source) -> None:

@@ -41,6 +41,8 @@ def explain(problem: QuerySyntaxError, tokens: Sequence[Token], source: Source) 
         message = "expected an expression"
     elif message.startswith("Expected table name"):
         message = "expected the name of a stream, table or query"
+    elif message.startswith("Failed to parse any statement"):
+        message = "expected SELECT behind WITH"
     elif message.startswith(("Invalid expression", "unexpected token")):
         message = ""
     message = re.sub(r"^Expect(?:ing|ed)\b", "expected", message)
