@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 def spark() -> Iterator[SparkSession]:
     from plait.spark.session import local_session  # PySpark is slow to import where nothing uses it
 
-    session = local_session(cores=2)
+    session = local_session(
+        cores=2,
+        settings={
+            # Tests run many statements once: plan and compile them quickly rather than well.
+            "spark.sql.adaptive.enabled": "false",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        },
+    )
     yield session
     session.stop()

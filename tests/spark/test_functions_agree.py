@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -296,13 +297,24 @@ def compared_aggregates(engines: Engines, folder: Path) -> Iterator[Comparison]:
     distinct = [one for one in asked if one[0].function == "count_distinct"]
     others = [one for one in asked if one[0].function != "count_distinct"]
     statements = [*_parts(distinct, STATEMENT_SIZE // 6), *_parts(others, STATEMENT_SIZE)]
-    for part, grouping in product(statements, ("", "GROUP BY id % 4 ORDER BY id % 4")):
-        source = f"FROM {table.name} {grouping}"
-        spark = engines.ask_spark([aggregate_to_spark(call, references) for _, call in part], source)
-        duck = engines.ask_duckdb([aggregate_to_duckdb(call, references) for _, call in part], source)
-        for (question, call), left, right in zip(part, spark, duck, strict=True):
+    for part, group in product(statements, ("id % 4", "id % 1")):
+        source = f"FROM {table.name} GROUP BY {group}"
+        spark = engines.ask_spark(
+            [group, *(aggregate_to_spark(call, references) for _, call in part)], source
+        )
+        duck = engines.ask_duckdb(
+            [group, *(aggregate_to_duckdb(call, references) for _, call in part)], source
+        )
+        for (question, call), left, right in zip(part, _by_group(spark), _by_group(duck), strict=True):
             assert len(left.values) == len(right.values)
             yield Comparison(question, call.type, [()] * len(left.values), left, right)
+
+
+def _by_group(answers: Sequence[Answer]) -> list[Answer]:
+    """The answers after the first, in the order of the first."""
+    groups = answers[0].values
+    order = sorted(range(len(groups)), key=groups.__getitem__)
+    return [Answer(answer.type_name, [answer.values[i] for i in order]) for answer in answers[1:]]
 
 
 def _aggregated(question: Question, table: WideTable) -> tuple[Expression, ...]:

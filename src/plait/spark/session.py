@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
 from plait.spark.java import java_home
 
 
-def local_session(cores: int = 2) -> SparkSession:
-    """A quiet Spark inside this process, on so many cores of this machine."""
+def local_session(cores: int = 2, settings: Mapping[str, str] | None = None) -> SparkSession:
+    """A quiet Spark inside this process, on so many cores of this machine, with further Spark settings."""
     os.environ["JAVA_HOME"] = str(java_home())
     # Errors of queries are ours to report; PySpark would also log each as JSON.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
@@ -24,6 +25,7 @@ def local_session(cores: int = 2) -> SparkSession:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", str(cores))
         .config("spark.log.level", "ERROR")
+        .config(map=dict(settings or {}))
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
