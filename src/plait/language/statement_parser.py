@@ -16,7 +16,7 @@ from plait.errors import PlaitError, Source, Span, UnsupportedError, UserError, 
 from plait.expressions.types import TIMESTAMP
 from plait.language import limits, options
 from plait.language.data_types import no_such_type, stored_type
-from plait.language.dialect import Plait, PlaitParser, QuerySyntaxError
+from plait.language.dialect import Plait, PlaitParser
 from plait.language.options import NAME, Option, OptionRule, QuantityError, WrittenOption
 from plait.language.statements import (
     ColumnDeclaration,
@@ -32,6 +32,7 @@ from plait.language.statements import (
     Unreadable,
     Watermark,
 )
+from plait.language.strict_parser import QuerySyntaxError
 from plait.language.syntax_errors import explain, unreadable_text
 
 KINDS = ("STREAM", "TABLE", "SITE", "LINK", "CONTINUOUS QUERY")

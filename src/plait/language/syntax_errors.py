@@ -10,8 +10,8 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from plait.errors import Source, Span, UserError, closest
-from plait.language.dialect import QuerySyntaxError
 from plait.language.limits import clip
+from plait.language.strict_parser import QuerySyntaxError
 
 # fmt: off
 KEYWORDS = frozenset({
