@@ -16,6 +16,7 @@ from plait.expressions.nodes import (
     Column,
     Expression,
     WindowEdge,
+    columns_of,
     conjunction,
     conjuncts,
     substitute,
@@ -29,8 +30,10 @@ from plait.plan.nodes import (
     Node,
     OuterJoin,
     Project,
+    RowTicking,
     StreamScan,
     TableScan,
+    Ticking,
     Top,
     Union,
     Window,
@@ -164,3 +167,12 @@ def _measure(expression: Expression) -> tuple[int, int]:
 
 def has_window_edge(expression: Expression) -> bool:
     return any(isinstance(part, WindowEdge) for part in walk(expression))
+
+
+def is_of_tick(term: Expression) -> bool:
+    """Whether a term speaks of the window's edges alone: it is the same for all rows of a tick."""
+    return not columns_of(term) and has_window_edge(term)
+
+
+def ticks(node: Node) -> bool:
+    return isinstance(node.timing, Ticking | RowTicking)

@@ -5,9 +5,6 @@ of all predicates is TRUE. Window conditions are pairwise between the streams of
 inside the inner join and those between it and the rest are together all pairs, which is the condition of
 the flat join. Joins of relations at one tick, and joins with tables, have no such condition at all.
 
-A term without columns on one input, such as a condition on `window_end`, is of the tick that all inputs
-share, and is a term of the join.
-
 A window between two joins is a boundary: what lies below it is a stream of its own, whose rows have one
 event time.
 
@@ -28,12 +25,10 @@ event time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from plait.expressions.nodes import Expression, columns_of, conjunction, conjuncts, shift
+from plait.expressions.nodes import conjunction, conjuncts, shift
 from plait.plan.nodes import Filter, Join, Node
 from plait.rewrite.algebra.simplify import simplify_predicate
-from plait.rewrite.building import bottom_up, filtered
+from plait.rewrite.building import bottom_up
 
 
 def flatten_joins(plan: Node) -> Node:
@@ -45,32 +40,17 @@ def _flattened(node: Node) -> Node:
         case Filter(Join(inputs, inner), predicate):
             terms = [*conjuncts(inner), *conjuncts(predicate)]
             return Join(inputs, simplify_predicate(conjunction(terms)))
-        case Join(inputs, predicate) if any(isinstance(child, Join | Filter) for child in inputs):
+        case Join(inputs, predicate) if any(isinstance(child, Join) for child in inputs):
             flat: list[Node] = []
             terms = list(conjuncts(predicate))
             width = 0
             for child in inputs:
-                parts, of_child = _opened(child)
-                flat += parts
-                terms += [shift(term, width) for term in of_child]
+                if isinstance(child, Join):
+                    flat += child.inputs
+                    terms += [shift(term, width) for term in conjuncts(child.predicate)]
+                else:
+                    flat.append(child)
                 width += len(child.types)
-            if tuple(flat) == inputs:
-                return node
             return Join(tuple(flat), simplify_predicate(conjunction(terms)))
         case _:
             return node
-
-
-def _opened(child: Node) -> tuple[Sequence[Node], Sequence[Expression]]:
-    """What an input contributes to the join above it: inputs and terms."""
-    match child:
-        case Join(inputs, predicate):
-            return inputs, conjuncts(predicate)
-        case Filter(input_, predicate):
-            terms = conjuncts(predicate)
-            of_tick = [term for term in terms if not columns_of(term)]
-            return [
-                filtered(input_, [term for term in terms if columns_of(term)]) if of_tick else child
-            ], of_tick
-        case _:
-            return [child], ()

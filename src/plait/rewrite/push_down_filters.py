@@ -5,7 +5,8 @@ Algebra: a row passes if every term is TRUE, so terms move one by one.
 - Project: all terms, with the expressions put in; expressions are total, so that no error appears or
   vanishes.
 - Range and tick windows: terms without `window_end`; which rows a window holds depends on event times alone.
-- Inner join: terms of one input, into it; a combination passes if each of its parts does.
+- Inner join: terms of one input, into it; a combination passes if each of its parts does. Terms of the tick
+  alone (`window_end > …`), into every input that ticks, since all are at the same tick.
 - Left join: terms of the kept side, into it, since each kept row is matched for itself; and terms of ON that
   speak of the filled side alone, into that, since a row that can never match may as well be absent.
 - Aggregate: terms of group keys alone, since they drop whole groups, and a group without rows gives none in
@@ -46,11 +47,9 @@ from plait.plan.nodes import (
     OuterJoin,
     OuterKind,
     Project,
-    RowTicking,
     RowWindow,
     StreamScan,
     TableScan,
-    Ticking,
     Top,
     Union,
     Window,
@@ -60,8 +59,10 @@ from plait.rewrite.building import (
     filtered,
     fits,
     has_window_edge,
+    is_of_tick,
     projected,
     replaced_predicate,
+    ticks,
     with_inputs,
 )
 
@@ -109,12 +110,14 @@ def _pushed(node: Node, terms: Sequence[Expression]) -> Node:
 
 def _pushed_join(join: Join, terms: Sequence[Expression]) -> Node:
     predicate = simplify_predicate(conjunction([*terms, *conjuncts(join.predicate)]))
-    staying: list[Expression] = list(conjuncts(predicate))
+    terms = conjuncts(predicate)
+    of_tick, staying = _parted(terms, [is_of_tick(term) for term in terms])
     inputs: list[Node] = []
     start = 0
     for child in join.inputs:
         entering, staying = _parted(staying, [_may_enter(term, child, start) for term in staying])
-        inputs.append(_pushed(child, [shift(term, -start) for term in entering]))
+        entering = [shift(term, -start) for term in entering]
+        inputs.append(_pushed(child, entering + of_tick if ticks(child) else entering))
         start += len(child.types)
     predicate = simplify_predicate(conjunction(staying))
     return with_inputs(join if predicate == join.predicate else Join(join.inputs, predicate), inputs)
@@ -142,7 +145,7 @@ def _may_enter(term: Expression, child: Node, start: int) -> bool:
     return (
         bool(used)
         and all(start <= index < end for index in used)
-        and (isinstance(child.timing, Ticking | RowTicking) or not has_window_edge(term))
+        and (ticks(child) or not has_window_edge(term))
     )
 
 

@@ -26,11 +26,10 @@ from __future__ import annotations
 from plait.expressions.nodes import TRUE
 from plait.plan.nodes import Node, OuterJoin, OuterKind
 from plait.rewrite.building import bottom_up, columns, projected, replaced_predicate
-from plait.rewrite.pull_up_projects import lift_projects
 
 
 def turn_right_joins(plan: Node) -> Node:
-    return bottom_up(plan, lambda node: turned(lift_projects(node), OuterKind.RIGHT, OuterKind.LEFT))
+    return bottom_up(plan, lambda node: turned(node, OuterKind.RIGHT, OuterKind.LEFT))
 
 
 def turned(node: Node, outer: OuterKind, mirrored: OuterKind) -> Node:
