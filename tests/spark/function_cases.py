@@ -116,7 +116,7 @@ FUNCTION_CASES: Mapping[str, tuple[Case, ...]] = {
     "ceil": tuple((type_,) for type_ in NUMBERS),
     **dict.fromkeys(("sqrt", "cbrt", "exp", "ln", "log10", "log2", "asin", "acos", "atan"), _UNARY_DOUBLE),
     **dict.fromkeys(("degrees", "radians", "isnan"), _UNARY_DOUBLE),
-    **dict.fromkeys(("sin", "cos", "tan"), ((INT,), (MONEY,))),
+    **dict.fromkeys(("sin", "cos", "tan"), _UNARY_DOUBLE),
     "pow": ((DOUBLE, DOUBLE), (INT, INT)),
     "atan2": ((DOUBLE, DOUBLE),),
     "nanvl": ((DOUBLE, DOUBLE),),

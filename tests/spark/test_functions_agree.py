@@ -354,3 +354,13 @@ def test_examples_of_the_documentation(engines: Engines) -> None:
         if isinstance(expected, datetime):
             expected = datetime_to_us(expected)
         assert same(answer.values[0], expected), entry.name
+
+
+def test_deep_expressions(engines: Engines) -> None:
+    """Arguments that templates repeat are bound to variables, which both engines must take to some depth."""
+    expression: Expression = Column(0, INT)
+    for _ in range(20):
+        expression = build("abs", build("nullif", expression, constant(7)))
+    (spark,) = engines.ask_spark([to_spark(expression, ["x"])], "FROM VALUES (-5), (7), (NULL) AS t(x)")
+    (duck,) = engines.ask_duckdb([to_duckdb(expression, ["x"])], "FROM (VALUES (-5), (7), (NULL)) AS t(x)")
+    assert list(spark.values) == list(duck.values) == [5, None, None]

@@ -87,7 +87,7 @@ def number_literal(text: str) -> Literal:
     if suffix in ("y", "s", "l"):
         return _integer_literal(text, written, {"y": TINYINT, "s": SMALLINT, "l": BIGINT}[suffix])
     if suffix in ("d", "f") or (exponent and suffix != "bd"):
-        value = float(written)
+        value = float(written) + 0.0  # no negative zero
         if value in (float("inf"), float("-inf")):
             raise FunctionTypeError(f"{text} is beyond every DOUBLE")
         return Literal(value, DOUBLE)

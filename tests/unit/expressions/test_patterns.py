@@ -72,7 +72,7 @@ def test_translation(pattern: str, text: str, groups: int) -> None:
             "(|a){2}",
             "(a*|b)+",
         ),
-        *("(?!a)", "(a*|b)+", "[z-a]", "a" * 1001),
+        *("(?!a)", "(a*|b)+", "[z-a]", "a" * 1001, "(a{40}){40}"),
     ],
 )
 def test_refused_regular_expression(pattern: str) -> None:

@@ -19,8 +19,9 @@ _SPACES = r" \t\n\x0B\f\r"
 _SAME_ESCAPES = frozenset("dDwWtnrf")
 _PUNCTUATION = frozenset(r"""!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~""")
 _QUANTIFIER = re.compile(r"[*+?]|\{(\d{1,4})(,(\d{1,4})?)?\}")
-_MAX_REPEAT = 1000  # RE2's limit
 _MAX_PATTERN_CHARACTERS = 1000
+# RE2 refuses patterns that grow too large once their counted repeats are written out.
+_MAX_WRITTEN_OUT = 1000
 
 
 def check_like(pattern: str) -> None:
@@ -63,6 +64,7 @@ class _Translator:
         self._pattern = pattern
         self._at = 0
         self._written: list[str] = []
+        self._sizes: list[int] = []  # of each piece of `_written`, with repeats written out
         self._open_groups: list[int] = []  # where each open group starts in `_written`
         self._groups = 0
 
@@ -98,11 +100,14 @@ class _Translator:
                 atom = start
         if self._open_groups:
             raise self._refused("a `(` without its `)`")
+        if sum(self._sizes) > _MAX_WRITTEN_OUT:
+            raise self._refused(f"written out it matches more than {_MAX_WRITTEN_OUT} characters")
         text = "".join(self._written)
         return RegularExpression(text, self._groups, _can_be_empty(text))
 
     def _take(self, written: str, length: int = 1) -> None:
         self._written.append(written)
+        self._sizes.append(1)
         self._at += length
 
     def _refused(self, reason: str, hint: str = "") -> FunctionTypeError:
@@ -114,8 +119,9 @@ class _Translator:
             raise self._refused(f"nothing to repeat before `{match[0]}`")
         if match[1]:
             least, most = int(match[1]), int(match[3] or match[1])
-            if not least <= most <= _MAX_REPEAT:
+            if least > most:
                 raise self._refused(f"bad repeat count {match[0]}")
+            self._sizes[atom:] = [size * max(most, 1) for size in self._sizes[atom:]]
         repeated = "".join(self._written[atom:])
         if repeated.startswith("(") and _can_be_empty(repeated):
             raise self._refused(f"{repeated} is repeated but can be empty")
