@@ -1,9 +1,9 @@
 """Our SQL: Spark's, made strict, with the windows and table functions of stream queries.
 
-Decides how windows are written. `s [RANGE 5 MINUTES SLIDE 1 MINUTE]`, before or behind the alias, sets `window`
-on the table or subquery, a `WindowClause`; the table functions `HOP` and `TUMBLE` are `WindowTable` nodes. Their
-durations are `exp.Interval` nodes in microseconds, whatever their spelling. `GROUP BY window(…)` is a call like
-any other. `''` inside a string is a quotation mark, as in Spark 4.
+Decides how windows are written. `s [RANGE 5 MINUTES SLIDE 1 MINUTE]`, before or behind the alias, sets
+`window` on the table or subquery, a `WindowClause`; the table functions `HOP` and `TUMBLE` are `WindowTable`
+nodes. Their durations are `exp.Interval` nodes in microseconds, whatever their spelling. `GROUP BY window(…)`
+is a call like any other. `''` inside a string is a quotation mark, as in Spark 4.
 """
 
 from __future__ import annotations

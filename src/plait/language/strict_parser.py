@@ -6,9 +6,9 @@ Decides what the expressions and clauses of a query parse to. Nothing is reinter
 is always `exp.Not`.
 
 sqlglot takes much that no grammar has, and leaves no trace of it in the tree: a doubled comma, CASE without
-THEN, a join whose ON has no condition, FROM before SELECT. That is an error here. What does leave a trace is the
-binder's to refuse, by its list. Two of sqlglot's look-aheads take exponential time (joins without ON, `type(…)`
-in expressions) and are cut short.
+THEN, a join whose ON has no condition, FROM before SELECT. That is an error here. What does leave a trace is
+the binder's to refuse, by its list. Two of sqlglot's look-aheads take exponential time (joins without ON,
+`type(…)` in expressions) and are cut short.
 
 sqlglot's hooks are private: its version is locked, and the parser must be the pure Python one.
 """
@@ -60,8 +60,6 @@ class StrictParser(SparkParser):
     STRICT_CAST = True
     # A join without a condition stays without one: the binder says so.
     ADD_JOIN_ON_TRUE = False
-    # No INTERVAL '1 2' DAY TO HOUR.
-    INTERVAL_SPANS = False
 
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
