@@ -39,18 +39,29 @@ ROWS_SHOWN = 20
 def open(path: str | Path | Sequence[str | Path]) -> Session:  # noqa: A001 (reads `plait.open(…)`)
     """Open one or several SQL files; a folder stands for all `*.sql` files in it, in order of their names."""
     paths = [path] if isinstance(path, str | Path) else list(path)
-    return Session(language.load([file for each in paths for file in _files(Path(each))]))
+    workload = language.load([file for each in paths for file in _files(Path(each))])
+    return _session(workload, " and ".join(map(str, paths)))
 
 
 def open_text(text: str, name: str = "<sql>", base: Path | None = None) -> Session:
     """Open SQL text. Paths in it are relative to `base`, the current folder unless given."""
-    return Session(language.load_text(text, name=name, base=base or Path.cwd()))
+    return _session(language.load_text(text, name=name, base=base or Path.cwd()), name)
+
+
+def _session(workload: Workload, origin: str) -> Session:
+    catalog = workload.catalog
+    if not (catalog.streams or catalog.tables or catalog.sites or workload.queries):
+        raise UserError("no-statements", f"nothing is declared in {origin}", hint="see docs/language.md")
+    return Session(workload)
 
 
 def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    files = sorted(path.glob("*.sql"))
+    try:
+        if not path.is_dir():
+            return [path]
+        files = sorted(path.glob("*.sql"))
+    except OSError:
+        return [path]  # reading it will say what is wrong with it
     if not files:
         raise UserError("no-files", f"the folder {path} holds no .sql files")
     return files

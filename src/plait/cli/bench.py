@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from plait.benchmarks import BENCHMARKS
-from plait.cli.invocation import STANDARD_INPUT, say_step, write_json, write_result
+from plait.cli.invocation import STANDARD_INPUT, FileName, say_step, write_json, write_result
 from plait.errors import UserError, closest
 from plait.quantity_text import number_text
 from plait.table_text import table_text
@@ -18,7 +17,13 @@ from plait.table_text import table_text
 @click.argument("name", required=False)
 @click.option("--all", "run_all", is_flag=True, help="Run every benchmark.")
 @click.option("--quick", is_flag=True, help="Measure less, for a first look.")
-@click.option("--json", "json_file", metavar="FILE", help="Write the document to this file; - prints it.")
+@click.option(
+    "--json",
+    "json_file",
+    type=FileName(),
+    metavar="FILE",
+    help="Write the document to this file; - prints it.",
+)
 def command(name: str | None, run_all: bool, quick: bool, json_file: str | None) -> None:
     """Measure Plait; every figure is written down with how it was made.
 
@@ -43,7 +48,7 @@ def command(name: str | None, run_all: bool, quick: bool, json_file: str | None)
     documents = [BENCHMARKS[each].run(quick, say_step) for each in chosen]
     if json_file is not None:
         document = documents[0] if name is not None else {"benchmarks": documents}
-        write_json(document, None if json_file == STANDARD_INPUT else Path(json_file))
+        write_json(document, None if json_file == STANDARD_INPUT else json_file)
     if json_file != STANDARD_INPUT:
         write_result("\n\n".join(map(_report, documents)), None)
 

@@ -10,13 +10,13 @@ import click
 import plait
 from plait.api import Plan, Session, compared
 from plait.cli.files import write_atomically
-from plait.cli.invocation import progress, terminal_width
+from plait.cli.invocation import FileName, progress, terminal_width
 from plait.deployment.deployment import Deployment
 from plait.deployment.explain import sharing
 from plait.errors import InternalError
 from plait.quantity_text import counted, number_text
 
-PICTURE = Path("plait-demo.svg")
+PICTURE = "plait-demo.svg"
 EVALUATED = ("gate_17", "gate_17_display", "bad_weather_ahead", "sales_by_destination")
 ROWS_SHOWN = 5
 
@@ -25,12 +25,12 @@ ROWS_SHOWN = 5
 @click.option(
     "--output",
     "-o",
-    type=click.Path(path_type=Path),
+    type=FileName(),
     default=PICTURE,
     show_default=True,
     help="Where the picture goes.",
 )
-def command(output: Path) -> None:
+def command(output: str) -> None:
     """A guided tour on example data.
 
     Checks the queries of an airline, plans them together, draws the plan, and evaluates some of them over
@@ -49,7 +49,7 @@ def command(output: Path) -> None:
     )
     session = _check(file)
     plan = _plan(session, file)
-    _draw(plan, file, output)
+    _draw(plan, file, Path(output))
     _evaluate(session, file)
     _say(
         "",

@@ -9,6 +9,7 @@ import click
 from plait.api import ROWS_SHOWN, Rows, Session
 from plait.cli.invocation import (
     STANDARD_INPUT,
+    FileName,
     Invocation,
     open_session,
     output_option,
@@ -22,7 +23,7 @@ from plait.quantity_text import counted
 
 
 @click.command("evaluate")
-@click.argument("arguments", metavar="FILE... [QUERY]...", nargs=-1, required=True)
+@click.argument("arguments", metavar="FILE... [QUERY]...", nargs=-1, required=True, type=FileName())
 @click.option(
     "--format",
     "output_format",
@@ -47,7 +48,7 @@ def command(
     invocation: Invocation,
     arguments: tuple[str, ...],
     output_format: str,
-    output: Path | None,
+    output: str | None,
     limit: int | None,
     as_of_watermark: bool,
 ) -> None:
@@ -89,7 +90,7 @@ def command(
 
 
 def _files_and_queries(arguments: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    files = tuple(a for a in arguments if a == STANDARD_INPUT or a.endswith(".sql") or Path(a).exists())
+    files = tuple(a for a in arguments if a == STANDARD_INPUT or a.endswith(".sql") or _exists(a))
     if not files:
         raise UserError(
             "no-files", f"there is no file or folder {arguments[0]}", hint="plait evaluate FILE [QUERY]"
@@ -97,12 +98,19 @@ def _files_and_queries(arguments: tuple[str, ...]) -> tuple[tuple[str, ...], tup
     return files, tuple(a for a in arguments if a not in files)
 
 
+def _exists(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except OSError:  # too long for any file
+        return False
+
+
 def _evaluated(session: Session, name: str, as_of_watermark: bool) -> Rows:
     with progress(f"evaluating {name}"):
         return session.evaluate(name, as_of_watermark=as_of_watermark)
 
 
-def _table(name: str, rows: Rows, limit: int | None, output: Path | None) -> str:
+def _table(name: str, rows: Rows, limit: int | None, output: str | None) -> str:
     lines = [f"{name}: {counted(len(rows), 'row')}"]
     lines += [
         f"set aside: {counted(count, 'row')} of {stream} without a usable event time"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from plait.errors import ErrorReport, PlaitError, UserError
 
@@ -35,6 +36,17 @@ class Invocation:
     json: bool = False
 
 
+class FileName(click.ParamType[str]):
+    """The name of a file or folder, completed as such. Whether it is there is asked where it is used."""
+
+    name = "file"
+
+    def shell_complete(
+        self, _ctx: click.Context, _param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="file")]
+
+
 def _remember_json(context: click.Context, _: click.Parameter, value: bool) -> bool:
     invocation = context.find_object(Invocation)
     if value and invocation is not None:
@@ -44,7 +56,7 @@ def _remember_json(context: click.Context, _: click.Parameter, value: bool) -> b
 
 def files_argument(function: Decorated) -> Decorated:
     """`FILE…`: files, folders (all *.sql files in them), or `-` for standard input."""
-    return click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())(function)
+    return click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FileName())(function)
 
 
 def json_option(function: Decorated) -> Decorated:
@@ -68,12 +80,13 @@ def sample_option(function: Decorated) -> Decorated:
 
 def output_option(function: Decorated) -> Decorated:
     return click.option(
-        "--output", "-o", type=click.Path(path_type=Path), help="Write to this file instead of the terminal."
+        "--output", "-o", type=FileName(), help="Write to this file instead of the terminal."
     )(function)
 
 
 def open_session(files: tuple[str, ...]) -> Session:
     from plait import api
+    from plait.language.limits import MAX_SOURCE_BYTES
 
     if STANDARD_INPUT in files:
         if len(files) > 1:
@@ -81,7 +94,8 @@ def open_session(files: tuple[str, ...]) -> Session:
                 "standard-input", "`-` (standard input) cannot be combined with files", hint="give either"
             )
         try:
-            text = sys.stdin.buffer.read().decode("utf-8-sig")
+            # One byte more than is allowed, so that too much is noticed and no more is waited for.
+            text = sys.stdin.buffer.read(MAX_SOURCE_BYTES + 1).decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise UserError(
                 "source-encoding", f"standard input is not a UTF-8 text: byte {error.start}"
@@ -92,18 +106,18 @@ def open_session(files: tuple[str, ...]) -> Session:
         return api.open([Path(file) for file in files])
 
 
-def write_result(text: str, output: Path | None) -> None:
+def write_result(text: str, output: str | None) -> None:
     """To standard output, or to a file that is there completely or not at all."""
     if output is None:
         click.echo(text, nl=not text.endswith("\n"))
         return
     from plait.cli.files import write_atomically
 
-    write_atomically(output, text if text.endswith("\n") else text + "\n")
+    write_atomically(Path(output), text if text.endswith("\n") else text + "\n")
     click.echo(f"wrote {output}", err=True)
 
 
-def terminal_width(output: Path | None) -> int | None:
+def terminal_width(output: str | None) -> int | None:
     """How wide a table may be: as the terminal, or as it likes in a file or pipe."""
     on_terminal = output is None and sys.stdout.isatty()
     return shutil.get_terminal_size().columns if on_terminal else None
@@ -119,7 +133,7 @@ def say_step(step: str) -> None:
     click.echo(f"{step} …", err=True)
 
 
-def write_json(document: object, output: Path | None = None) -> None:
+def write_json(document: object, output: str | None = None) -> None:
     write_result(json.dumps(document, indent=2, ensure_ascii=False), output)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from plait.api import compared
@@ -55,7 +53,7 @@ def command(
     compare: bool,
     output_format: str,
     sample: bool,
-    output: Path | None,
+    output: str | None,
     full: bool,
 ) -> int:
     """Plan all queries together, and show what is shared and what it costs.
