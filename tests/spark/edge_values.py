@@ -31,6 +31,7 @@ FRACTION = decimal(9, 9)
 LONG = decimal(20, 0)
 WIDE = decimal(38, 0)
 FINE = decimal(38, 20)
+RATE = decimal(32, 10)
 
 _EXACT = Context(prec=60)
 
@@ -200,6 +201,7 @@ EDGE_VALUES: Mapping[Type, tuple[Value, ...]] = {
     FRACTION: _decimals(FRACTION, "0.5", "-0.5", "0.123456789"),
     LONG: _decimals(LONG, "5", "9223372036854775807", "9223372036854775808", "-9223372036854775809"),
     WIDE: _decimals(WIDE, "5", "9223372036854775808", "12345678901234567890123456789012345678"),
+    RATE: _decimals(RATE, "1", "-0.5", "1234567890.0123456789"),
     FINE: _decimals(FINE, "0.5", "-1.5", "0.1", "123456789012345678.12345678901234567890"),
     DOUBLE: (
         *(

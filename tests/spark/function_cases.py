@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import TypeAlias
 
-from tests.spark.edge_values import FINE, FRACTION, LONG, MONEY, RATIO, WIDE
+from tests.spark.edge_values import FINE, FRACTION, LONG, MONEY, RATE, RATIO, WIDE
 
 from plait.expressions.types import (
     BIGINT,
@@ -38,6 +38,8 @@ SUMMABLE_DECIMALS = (
     (RATIO, FRACTION),
     (LONG, MONEY),
     (INT, MONEY),
+    (MONEY, RATE),
+    (RATE, MONEY),
 )
 UNITS = ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
 
@@ -92,6 +94,8 @@ FUNCTION_CASES: Mapping[str, tuple[Case, ...]] = {
             (MONEY, MONEY),
             (MONEY, RATIO),
             (RATIO, FRACTION),
+            (MONEY, RATE),
+            (RATE, MONEY),
             (MONEY, DOUBLE),
             (INTERVAL, BIGINT),
             (INT, INTERVAL),

@@ -178,6 +178,10 @@ def test_integer_literals_beside_decimals_have_only_their_own_digits() -> None:
     )
 
 
+def test_a_null_beside_a_decimal_needs_hardly_any_digits() -> None:
+    assert build("multiply", column(decimal(36, 2)), Literal(None, BOOLEAN)).type == decimal(38, 2)
+
+
 @pytest.mark.parametrize(("interval_us", "result"), [(DAY_US, DATE), (-2 * DAY_US, DATE), (1, TIMESTAMP)])
 def test_a_date_moved_by_whole_days_stays_a_date(interval_us: int, result: Type) -> None:
     for function in ("add", "subtract"):

@@ -1,8 +1,8 @@
 """Which functions exist. One table; typing, both printers, the binder and the documentation read it.
 
-`docs/functions.md` is made by `render_function_table()`. A function is in the table only if Spark and
-DuckDB agree on edge values, which the tests check one by one; `REFUSED` names what is left out on purpose,
-with the way out.
+`docs/functions.md` is made from it by `plait.expressions.documentation`. A function is in the table only if
+Spark and DuckDB agree on edge values, which the tests check one by one; `REFUSED` names what is left out on
+purpose, with the way out.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ from plait.expressions.types import (
     decimal,
 )
 
-NAN_DUCKDB = "CAST('NaN' AS DOUBLE)"
+_NAN_DUCKDB = "CAST('NaN' AS DOUBLE)"
 # Spark rounds the opposite of a longer decimal to this many digits: there the sign is changed in the text.
 _JAVA_DIGITS = 34
 _UNSIGNED_SPARK = "CAST(substring(CAST({0} AS STRING), 2) AS {type})"
@@ -57,10 +57,6 @@ _TWO_TO_63 = "9223372036854775808"
 
 def _is_number(type_: Type) -> bool:
     return type_.is_numeric
-
-
-def _is_integer(type_: Type) -> bool:
-    return type_.is_integer
 
 
 def _arithmetic_spark(operation: str, operator: str) -> Callable[[Shape], str | Staged]:
@@ -79,10 +75,8 @@ def _arithmetic_spark(operation: str, operator: str) -> Callable[[Shape], str | 
 def _arithmetic_duckdb(operator: str) -> Callable[[Shape], str | Staged]:
     def template(shape: Shape) -> str | Staged:
         operands = [f"epoch_us({{{i}}})" if t == TIMESTAMP else f"{{{i}}}" for i, t in enumerate(shape.types)]
-        if shape.result.kind is Kind.DECIMAL and shape.result.precision > _DUCKDB_64_BIT_DIGITS:
-            first = shape.types[0]
-            precision = max(first.precision, _DUCKDB_64_BIT_DIGITS + 1)
-            operands[0] = f"CAST({{0}} AS {decimal(precision, first.scale)})"
+        if max(t.precision for t in shape.types) <= _DUCKDB_64_BIT_DIGITS < shape.result.precision:
+            operands[0] = f"CAST({{0}} AS {decimal(_DUCKDB_64_BIT_DIGITS + 1, shape.types[0].scale)})"
         total = f"({operands[0]} {operator} {operands[1]})"
         if shape.result.kind is Kind.DECIMAL:
             return f"CAST({total} AS {{type}})"
@@ -391,7 +385,7 @@ NUMBERS: tuple[Function, ...] = (
         spark="pow({0} + 0D, {1})",
         # C says 1 where Java, and so Spark, says NaN.
         duckdb="CASE WHEN isnan({1}) OR (isinf({1}) AND abs({0}) = 1) THEN {0} * "
-        + NAN_DUCKDB
+        + _NAN_DUCKDB
         + " ELSE pow({0} + 0e0, {1}) END",
         example=Example((2, 10), 1024.0),
         spellings=("pow", "power"),

@@ -251,7 +251,7 @@ def _interval_or_number(
 def _number_pair(
     arguments: Arguments, left: Type | None, right: Type | None, decimals: _DecimalRule
 ) -> Resolved:
-    left, right = left or right or INT, right or left or INT
+    left, right = left or _type_of_null(right), right or _type_of_null(left)
     if not (left.is_numeric and right.is_numeric):
         raise arguments.refused("it takes numbers", _number_hint(left, right))
     if Kind.DECIMAL in (left.kind, right.kind) and DOUBLE not in (left, right):
@@ -259,6 +259,13 @@ def _number_pair(
         return Resolved((a, b), decimals(a, b))
     type_ = common_type((left, right))
     return Resolved((type_, type_), type_)
+
+
+def _type_of_null(other: Type | None) -> Type:
+    """What a NULL beside a number becomes: the same, or the shortest DECIMAL, for the sake of digits."""
+    if other is None:
+        return INT
+    return decimal(1, 0) if other.kind is Kind.DECIMAL else other
 
 
 def _number_hint(left: Type, right: Type) -> str:
