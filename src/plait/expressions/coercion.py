@@ -79,7 +79,10 @@ def number_literal(text: str) -> Literal:
     >>> str(number_literal("1.50").type), number_literal("-9223372036854775808").value
     ('DECIMAL(3,2)', -9223372036854775808)
     """
-    match = re.fullmatch(r"(-?)(\d+\.?\d*|\.\d+)(e[+-]?\d+)?(bd|[yslfd])?", text.strip().lower())
+    if len(text) > _MAX_NUMBER_CHARACTERS:
+        raise FunctionTypeError(f"{text[:40]}… has too many digits")
+    number = r"(-?)([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,5})?(bd|[yslfd])?"
+    match = re.fullmatch(number, text.strip().lower())
     if match is None:
         raise FunctionTypeError(f"{text} is no number")
     sign, digits, exponent, suffix = match.groups()
@@ -105,7 +108,7 @@ def parse_interval(text: str) -> int | None:
     >>> parse_interval("1 minute 30 seconds")
     90000000
     """
-    part = re.compile(r"\s*([+-]?\d{1,12}(?:\.\d{1,6})?)\s*([a-z]+)\s*", re.IGNORECASE)
+    part = re.compile(r"\s*([+-]?[0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([a-z]+)\s*", re.IGNORECASE)
     at, total = 0, Decimal(0)
     while at < len(text):
         match = part.match(text, at)
@@ -237,7 +240,7 @@ def _negated(literal: Literal) -> Literal | None:
 
 
 def _integer_literal(text: str, written: str, type_: Type) -> Literal:
-    if not re.fullmatch(r"-?\d+", written) or not _in_range(int(written), type_):
+    if not re.fullmatch(r"-?[0-9]+", written) or not _in_range(int(written), type_):
         raise FunctionTypeError(f"{text} is no {type_}")
     return Literal(int(written), type_)
 
@@ -334,6 +337,7 @@ SHORTHAND_EXPANSIONS: Mapping[str, tuple[int, Callable[..., Expression]]] = {
 }
 
 _WIDE = Context(prec=100)
+_MAX_NUMBER_CHARACTERS = 400  # a DOUBLE may be written with more than 300 digits
 _EXAMPLES = {DATE: "'2024-12-31'", TIMESTAMP: "'2024-12-31 23:59:59.5'", INTERVAL: "'1 hour 30 minutes'"}
 
 

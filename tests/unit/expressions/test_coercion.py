@@ -215,7 +215,23 @@ def test_number_literal(written: str, value: int | float | Decimal, type_: Type)
     assert number_literal(written) == Literal(value, type_)
 
 
-@pytest.mark.parametrize("written", ["9" * 39, "128Y", "1.5L", "1e400", "abc", "0x10", "1_000", ""])
+@pytest.mark.parametrize(
+    "written",
+    [
+        "9" * 39,
+        "128Y",
+        "1.5L",
+        "1e400",
+        "abc",
+        "0x10",
+        "1_000",
+        "",
+        "１",
+        "9" * 5000,
+        "1e999999BD",
+        "1e99999BD",
+    ],
+)
 def test_no_number_literal(written: str) -> None:
     with pytest.raises(FunctionTypeError):
         number_literal(written)
