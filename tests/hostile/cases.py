@@ -71,7 +71,7 @@ HIDDEN = [
     query("homoglyph of a keyword", "\u0405ELECT k FROM signals", "syntax"),
     query("homoglyph in a name", "SELECT k FROM s\u0456gnals", "unknown-relation"),
     query("full-width letters", "\uff33\uff25\uff2c\uff25\uff23\uff34 k FROM signals", "syntax"),
-    query("typographic quotes", "SELECT k FROM signals WHERE name = \u2018abc\u2019", "unknown-column"),
+    query("typographic quotes", "SELECT k FROM signals WHERE name = \u2018abc\u2019", "quotation-marks"),
     query("emoji", "SELECT \U0001f642 FROM signals", "unknown-column"),
 ]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
+import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -17,7 +18,7 @@ from pathlib import Path
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from plait.errors import Source, Span, UserError
+from plait.errors import Source, Span, UnsupportedError, UserError
 from plait.language.spans import span_of
 
 MAX_SOURCE_BYTES = 8_000_000
@@ -42,9 +43,9 @@ _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})
 _CLOSING = {TokenType.R_PAREN: TokenType.L_PAREN, TokenType.R_BRACKET: TokenType.L_BRACKET}
 _UNARY = frozenset({TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, TokenType.INTERVAL})
 _REFUSED = {
-    TokenType.HINT: ("optimizer hints are not supported", "leave the hint out: the planner decides"),
-    TokenType.L_BRACE: ("braces mean nothing here", "a variable goes inside a string: '${NAME}'"),
-    TokenType.PIPE_GT: ("the pipe syntax |> is not supported", "write SELECT … FROM …"),
+    TokenType.HINT: ("optimizer hints", "leave the hint out: the planner decides"),
+    TokenType.L_BRACE: ("braces", "a variable of the environment goes inside a string: '${NAME}'"),
+    TokenType.PIPE_GT: ("the pipe syntax |>", "write SELECT … FROM …"),
 }
 # Long chains of these are flat lists to whoever reads the tree.
 _FLAT = (exp.And, exp.Or, exp.SetOperation, exp.DPipe)
@@ -169,8 +170,13 @@ def check_tokens(tokens: Sequence[Token], source: Source) -> None:
             elif kind is TokenType.IDENTIFIER or kind is TokenType.VAR:
                 _check_word(token, source)
             elif kind in _REFUSED:
-                message, hint = _REFUSED[kind]
-                raise UserError("refused-syntax", message, hint=hint, span=_span(token, source))
+                construct, hint = _REFUSED[kind]
+                raise UnsupportedError(
+                    "unsupported-syntax",
+                    f"Plait does not support {construct}",
+                    hint=hint,
+                    span=_span(token, source),
+                )
         if len(open_brackets) + cases + unary > MAX_DEPTH:
             raise too_deep(_span(token, source))
     if open_brackets:
@@ -189,7 +195,7 @@ def _check_word(token: Token, source: Source) -> None:
         )
     if text.isascii():
         return
-    if not text.isprintable():
+    if any(unicodedata.category(sign) == "Cf" for sign in text):
         raise UserError(
             "hidden-character",
             f"the name {clip(text)} has a character that does not show",

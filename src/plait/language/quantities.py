@@ -115,7 +115,9 @@ def parse_bytes(text: str) -> int:
     size = number * _SCALES[(match["prefix"] or "").lower()]
     if not 0 < size <= MAX_BYTES:
         raise QuantityError(f"the size {_shown(text)} is not between 1 byte and 1 EB", example)
-    return max(1, round(size))
+    if size.denominator != 1:
+        raise QuantityError(f"the size {_shown(text)} is no whole number of bytes", example)
+    return int(size)
 
 
 def parse_bandwidth(text: str) -> float:

@@ -89,8 +89,7 @@ class StatementParser(PlaitParser):
         whole = Span(self.source, tokens[0].start, tokens[-1].end + 1)
         statement: Statement | None = None
         try:
-            limits.check_tokens(tokens, self.source)
-            statement = self._parse_any_statement(whole)
+            statement = self._parse_any_statement(tokens, whole)
             if self._curr:
                 self.raise_error("unexpected token")
         except QuerySyntaxError as error:
@@ -127,12 +126,16 @@ class StatementParser(PlaitParser):
         self._errors = errors
         return self._declares
 
-    def _parse_any_statement(self, whole: Span) -> Statement | None:
+    def _parse_any_statement(self, tokens: list[Token], whole: Span) -> Statement | None:
         first = self._curr
-        if self._match(TokenType.CREATE):
-            return self._parse_definition(whole)
-        if self._match(TokenType.DROP):
-            return self._parse_removal(whole)
+        if first.token_type in (TokenType.CREATE, TokenType.DROP):
+            limits.check_tokens(tokens, self.source)
+            self._advance()
+            return (
+                self._parse_definition(whole)
+                if first.token_type is TokenType.CREATE
+                else self._parse_removal(whole)
+            )
         word = first.text.upper()
         span = self.span(first, first)
         if word in _QUERY_WORDS:

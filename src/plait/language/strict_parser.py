@@ -85,6 +85,11 @@ class StrictParser(SparkParser):
         TokenType.FALSE: lambda self, token: self.expression(exp.Boolean(this=False), token),
         TokenType.NUMBER: lambda self, token: self._parse_number_token(token),
     }
+    # Not the operators on JSON.
+    COLUMN_OPERATORS: ClassVar[dict[TokenType, Callable[..., Any] | None]] = {
+        token_type: SparkParser.COLUMN_OPERATORS[token_type]
+        for token_type in (TokenType.DOT, TokenType.DCOLON)
+    }
     STATEMENT_PARSERS: ClassVar[dict[TokenType, Callable[..., Any]]] = {}
     QUERY_MODIFIER_PARSERS: ClassVar[dict[TokenType, Callable[..., Any]]] = {
         token_type: parse

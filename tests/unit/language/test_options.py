@@ -77,6 +77,7 @@ def test_values_and_units(kind: str, text: str, key: str, value: object) -> None
         ("stream", "rate = '5/0 s'", "option-value", "'5/0 s'", None),
         ("stream", "rate = true", "option-value", "true", None),
         ("stream", "row_bytes = 0", "option-value", "0", None),
+        ("stream", "row_bytes = 1.5", "option-value", "1.5", None),
         ("stream", "distinct.a = 1.5", "option-value", "1.5", None),
         ("stream", "distinct.a = 99999999999999999999", "option-value", "99999999999999999999", None),
         ("stream", "start = 'yesterday'", "option-value", "'yesterday'", None),
