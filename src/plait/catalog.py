@@ -15,7 +15,7 @@ from plait.expressions.types import Type
 
 @dataclass(frozen=True)
 class Secret:
-    """A text with values from the environment in it. Only `reveal()` shows them; `str` and `repr` never do."""
+    """A text with values from the environment in it, which only `reveal()` shows: `str` and `repr` do not."""
 
     template: str
     _value: str = field(repr=False)
@@ -49,7 +49,8 @@ class Relation:
     name: str
     columns: tuple[ColumnDefinition, ...]
     connector: str
-    options: Mapping[str, OptionValue] = field(default_factory=lambda: EMPTY)  # the connector's own: path, format, …
+    # The connector's own: path, format, …
+    options: Mapping[str, OptionValue] = field(default_factory=lambda: EMPTY)
     site: str | None = None
     row_bytes: int | None = None
 

@@ -153,7 +153,7 @@ class InternalError(PlaitError):
     exit_code = 70
 
 
-class ErrorReport(PlaitError):
+class ErrorReport(PlaitError):  # noqa: N818 - it is a report, of errors
     """Several errors found in one go, in the order of their places."""
 
     def __init__(self, errors: Sequence[PlaitError]) -> None:

@@ -6,15 +6,15 @@ A node is a function from its inputs to rows. How those rows relate to time is i
 |---|---|---|
 | `Static` | a stored table | none |
 | `Flowing` | a stream | its own |
-| `Windowed` | combinations of rows, one (or none, in an outer join) of each windowed stream | the greatest of them |
+| `Windowed` | combinations of a row (an outer join: or none) of each windowed stream | the greatest of them |
 | `Ticking` | one relation per tick τ (a multiple of the slide, plus the offset) | τ − 1 µs |
 | `RowTicking` | one relation per m-th row of a row window | the closing row's |
 
-`Window` makes a stream into a relation (S2R of CQL); everything else maps relations to relations. A node whose
-timing is not `Static` is used as a stream by putting a `Window` on it, or by being a query's root.
+`Window` makes a stream into a relation (S2R of CQL); everything else maps relations to relations. A node
+whose timing is not `Static` is used as a stream by putting a `Window` on it, or by being a query's root.
 
-In a join of `Windowed` inputs, rows l and r meet if `r.ts − l.ts < range_l and l.ts − r.ts < range_r` for every pair of
-windowed streams of different inputs that are both present; this is part of the node, not of its
+In a join of `Windowed` inputs, rows l and r meet if `r.ts − l.ts < range_l and l.ts − r.ts < range_r` for
+every pair of windowed streams of different inputs that are both present; this is part of the node, not of its
 predicate. A join of `Ticking` inputs joins the relations of the same tick.
 
 Columns are positions. Names are for display only and never part of a node, except where a source is read.
@@ -165,7 +165,7 @@ class _Node:
 
 @dataclass(frozen=True)
 class StreamScan(_Node):
-    """Some columns of a stream, in the order of its declaration. The event time is there even if its column is not."""
+    """Some columns of a stream, in the order of its declaration; its event time is there in any case."""
 
     stream: str
     columns: tuple[Field, ...]
