@@ -261,7 +261,11 @@ def _read_value(rule: OptionRule, item: WrittenOption, environment: Mapping[str,
             return rule.read(item.text)
         except QuantityError as error:
             raise UserError(
-                "option-value", f"`{item.key}`: {error.message}", hint=error.hint, span=item.span
+                "option-value",
+                f"`{item.key}`: {error.message}",
+                detail=f"{rule.key}: {rule.documentation}, such as {rule.example}",
+                hint=error.hint,
+                span=item.span,
             ) from None
     if not rule.may_be_secret:
         raise UserError(
