@@ -57,9 +57,14 @@ def _session(workload: Workload, origin: str) -> Session:
 
 def _files(path: Path) -> list[Path]:
     try:
-        if not path.is_dir():
+        if path.is_dir():
+            files = sorted(path.glob("*.sql"))
+        elif path.is_file() or not path.exists():
             return [path]
-        files = sorted(path.glob("*.sql"))
+        else:  # a pipe may never end, a device neither
+            raise UserError(
+                "source-file", f"{path} is neither a file nor a folder", hint="… | plait check - reads a pipe"
+            )
     except OSError:
         return [path]  # reading it will say what is wrong with it
     if not files:
