@@ -17,7 +17,7 @@ from plait.plan.signature import signature
 from plait.rewrite import RULES, Merger, canonicalise
 from plait.workload import Query
 
-EXAMPLES = int(os.environ.get("PLAIT_FUZZ_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("PLAIT_FUZZ_EXAMPLES", "30"))
 MODEST = settings(
     max_examples=EXAMPLES,
     deadline=None,
@@ -56,7 +56,7 @@ def test_each_rule_keeps_the_rows(plan: Node, content: dict[str, list[tuple[obje
             plan = rewritten
 
 
-@settings(MODEST, max_examples=3 * EXAMPLES)
+@settings(MODEST, max_examples=2 * EXAMPLES)
 @given(plans())
 def test_the_canonical_form_is_its_own(plan: Node) -> None:
     canonical = canonicalise(plan)
@@ -64,7 +64,7 @@ def test_the_canonical_form_is_its_own(plan: Node) -> None:
     assert canonicalise(canonical) == canonical
 
 
-@settings(MODEST, max_examples=3 * EXAMPLES)
+@settings(MODEST, max_examples=2 * EXAMPLES)
 @given(plans(), plans())
 def test_one_merger_keeps_one_copy(first: Node, second: Node) -> None:
     merger = Merger()

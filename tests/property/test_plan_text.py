@@ -15,7 +15,7 @@ from plait.expressions.types import BIGINT, DATE, DOUBLE, INTERVAL, STRING, TIME
 from plait.plan.format import format_plans, parse_plans
 from plait.plan.nodes import Field, Filter, Node, StreamScan
 
-EXAMPLES = int(os.environ.get("PLAIT_FUZZ_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("PLAIT_FUZZ_EXAMPLES", "30"))
 
 LITERALS = st.one_of(
     st.text().map(lambda value: Literal(value, STRING)),
@@ -31,7 +31,7 @@ LITERALS = st.one_of(
 )
 
 
-@settings(max_examples=3 * EXAMPLES, deadline=None)
+@settings(max_examples=2 * EXAMPLES, deadline=None)
 @given(st.lists(plans(), min_size=1, max_size=3))
 def test_plans_parse_back(many: list[Node]) -> None:
     named = {f"q{number}": plan for number, plan in enumerate(many)}
@@ -40,7 +40,7 @@ def test_plans_parse_back(many: list[Node]) -> None:
     assert format_plans(parse_plans(text)) == text
 
 
-@settings(max_examples=3 * EXAMPLES, deadline=None)
+@settings(max_examples=2 * EXAMPLES, deadline=None)
 @given(LITERALS, st.text(min_size=1), st.text(min_size=1))
 def test_any_literal_and_any_name_parse_back(literal: Literal, column: str, name: str) -> None:
     scan = (

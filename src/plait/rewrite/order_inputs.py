@@ -33,9 +33,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby, permutations, product
 from math import factorial, prod
-from typing import TYPE_CHECKING, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
-from plait.expressions.nodes import Column, Expression, columns_of, conjuncts, shift, transform
+from plait.expressions.nodes import Column, Expression, shift
 from plait.plan.nodes import (
     Aggregate,
     Filter,
@@ -53,16 +53,13 @@ from plait.plan.nodes import (
     sources_of,
 )
 from plait.plan.signature import expression_text, signature
-from plait.rewrite.algebra.equalities import closed_predicate, equality_classes
-from plait.rewrite.algebra.simplify import simplify
+from plait.rewrite.algebra.colours import ranks, refined
+from plait.rewrite.algebra.equalities import closed_predicate
 from plait.rewrite.building import columns, projected, replaced, replaced_predicate, with_inputs
 from plait.rewrite.normalise_aggregates import normalised_aggregate
 from plait.rewrite.pull_up_projects import lift_projects
 from plait.rewrite.turn_right_joins import turned
 from plait.rewrite.unify_equal_columns import first_equals
-
-if TYPE_CHECKING:
-    from _typeshed import SupportsRichComparisonT as T
 
 MAX_ORDERS = 120
 
@@ -85,19 +82,26 @@ def _ordered(node: Node, use: Use) -> Node:
     ]
     node = normalised_aggregate(lift_projects(with_inputs(node, inputs)))
     match node:
+        case Project(input_, expressions):
+            return projected(_arranged_inputs(input_, _projected_use(expressions, use)), expressions)
+        case _:
+            return _arranged_inputs(node, use)
+
+
+def _arranged_inputs(node: Node, use: Use) -> Node:
+    match node:
         case Join():
             return _ordered_join(node, use)
-        case Project(Join() as join, expressions):
-            joined = _ordered_join(join, lambda r: use([replaced(e, r) for e in expressions]))
-            return projected(joined, expressions)
-        case Union(parts):
-            return with_inputs(node, sorted(parts, key=_input_key))
         case OuterJoin(OuterKind.FULL):
-            return _ordered_full_join(node)
-        case Project(OuterJoin(OuterKind.FULL) as join, expressions):
-            return projected(_ordered_full_join(join), expressions)
+            return _ordered_full_join(node, use)
+        case Union(inputs):
+            return with_inputs(node, sorted(inputs, key=_input_key))
         case _:
             return node
+
+
+def _projected_use(expressions: Sequence[Expression], use: Use) -> Use:
+    return lambda replacements: use([replaced(expression, replacements) for expression in expressions])
 
 
 def _uses(node: Node, use: Use) -> list[Use]:
@@ -112,7 +116,7 @@ def _uses(node: Node, use: Use) -> list[Use]:
         case Filter(_, predicate):
             return [lambda r: (expression_text(replaced_predicate(predicate, r)), *use(r))]
         case Project(_, expressions):
-            return [lambda r: use([replaced(expression, r) for expression in expressions])]
+            return [_projected_use(expressions, use)]
         case Aggregate(_, keys, aggregates):
             return [
                 lambda r: (
@@ -148,18 +152,21 @@ def _input_key(node: Node) -> tuple[list[str], list[str], str]:
     return sorted(streams), sorted(tables), signature(node)
 
 
-def _ordered_full_join(join: OuterJoin) -> Node:
-    swapped = turned(join, OuterKind.FULL, OuterKind.FULL)
-    left, right = _input_key(join.left), _input_key(join.right)
-    return swapped if right < left else join
+def _ordered_full_join(join: OuterJoin, use: Use) -> Node:
+    def key(arranged: tuple[OuterJoin, list[Expression]]) -> tuple[object, ...]:
+        candidate, restored = arranged
+        return _input_key(candidate.left), expression_text(candidate.predicate), use(restored)
+
+    as_is, turned_round = (join, columns(join)), turned(join, OuterKind.FULL)
+    return projected(*turned_round) if key(turned_round) < key(as_is) else join
 
 
 def _ordered_join(join: Join, use: Use) -> Node:
-    colours = _ranks([_input_key(child) for child in join.inputs])
+    colours = ranks([_input_key(child) for child in join.inputs])
     if colours == list(range(len(colours))):
         return join
     if len(set(colours)) < len(colours):
-        colours = _refined(join, colours)
+        colours = refined(join, colours)
     arrangements = {order: _arranged(join, order) for order in _orders(colours)}
     order, (best, restored) = min(
         arrangements.items(),
@@ -195,44 +202,3 @@ def _arranged(join: Join, order: Sequence[int]) -> tuple[Join, list[Expression]]
     arranged = Join(inputs, closed_predicate(inputs, replaced_predicate(join.predicate, restored)))
     firsts = first_equals(arranged)
     return arranged, [replaced(column, firsts) for column in restored]
-
-
-def _refined(join: Join, colours: list[int]) -> list[int]:
-    """Tell inputs of one colour apart by the terms they take part in and their partners' colours."""
-    owners = [number for number, child in enumerate(join.inputs) for _ in child.types]
-    starts = [owners.index(number) if number in owners else 0 for number in range(len(join.inputs))]
-    classes, others = equality_classes(conjuncts(join.predicate))
-    terms = [*classes, *([other] for other in others)]
-
-    def seen_from(viewer: int, term: Sequence[Expression], colour_of: Sequence[int]) -> list[str]:
-        def coloured(part: Expression) -> Expression:
-            if not isinstance(part, Column):
-                return part
-            owner = owners[part.index]
-            colour = 0 if owner == viewer else 1 + colour_of[owner]
-            return Column(colour * len(owners) + part.index - starts[owner], part.type)
-
-        return sorted(expression_text(simplify(transform(e, coloured))) for e in term)
-
-    while True:
-        views = [
-            (
-                colours[number],
-                sorted(
-                    seen_from(number, term, colours)
-                    for term in terms
-                    if any(owners[index] == number for e in term for index in columns_of(e))
-                ),
-            )
-            for number in range(len(colours))
-        ]
-        finer = _ranks(views)
-        if len(set(finer)) == len(set(colours)):
-            return finer
-        colours = finer
-
-
-def _ranks(keys: Sequence[T]) -> list[int]:
-    """For each key, its place among the different ones."""
-    different = sorted(keys)
-    return [different.index(key) for key in keys]

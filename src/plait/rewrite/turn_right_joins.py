@@ -23,23 +23,26 @@ with the columns the other way round, which a project restores. Window condition
 
 from __future__ import annotations
 
-from plait.expressions.nodes import TRUE
+from plait.expressions.nodes import Expression, shift
 from plait.plan.nodes import Node, OuterJoin, OuterKind
 from plait.rewrite.building import bottom_up, columns, projected, replaced_predicate
 
 
 def turn_right_joins(plan: Node) -> Node:
-    return bottom_up(plan, lambda node: turned(node, OuterKind.RIGHT, OuterKind.LEFT))
+    return bottom_up(plan, _turned_left)
 
 
-def turned(node: Node, outer: OuterKind, mirrored: OuterKind) -> Node:
-    """An outer join of one kind with its sides swapped, as one of the other kind below a project."""
-    if not isinstance(node, OuterJoin) or node.outer is not outer:
-        return node
-    left_width, right_width = len(node.left.types), len(node.right.types)
-    places = [*range(right_width, right_width + left_width), *range(right_width)]
-    swapped = OuterJoin(mirrored, node.right, node.left, TRUE)
-    by_place = columns(swapped)
-    restored = [by_place[place] for place in places]
-    predicate = replaced_predicate(node.predicate, restored)
-    return projected(OuterJoin(mirrored, node.right, node.left, predicate), restored)
+def _turned_left(node: Node) -> Node:
+    match node:
+        case OuterJoin(OuterKind.RIGHT):
+            return projected(*turned(node, OuterKind.LEFT))
+        case _:
+            return node
+
+
+def turned(join: OuterJoin, mirrored: OuterKind) -> tuple[OuterJoin, list[Expression]]:
+    """The join with its sides swapped, of the kind that means the same then, and its former columns."""
+    left, right = columns(join.left), columns(join.right)
+    restored = [*(shift(column, len(right)) for column in left), *right]
+    predicate = replaced_predicate(join.predicate, restored)
+    return OuterJoin(mirrored, join.right, join.left, predicate), restored

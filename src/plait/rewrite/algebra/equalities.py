@@ -20,8 +20,9 @@ Terms that the inputs guarantee already (`facts`) take part in classes but are n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from plait.expressions.nodes import (
     FALSE,
@@ -184,38 +185,29 @@ class _Closure:
 
     def _version(self, term: Expression, number: int) -> Expression | None:
         """The term in columns of one input, by equality; None if that cannot be said."""
-        if any(isinstance(part, WindowEdge) for part in walk(term)):
+        used = columns_of(term)
+        if not used or any(isinstance(part, WindowEdge) for part in walk(term)):
             return None
-        places: dict[int, Expression] = {}
-        for index in columns_of(term):
-            a_class = self.class_of.get(index)
-            column = next(
-                (m for m in a_class.members.get(number, ()) if isinstance(m, Column))
-                if a_class
-                else iter(()),
-                None,
-            )
-            if column is not None:
-                places[index] = column
+        places: dict[int, Column] = {}
+        for index in used:
+            equal = self._equal_columns(index, number)
+            if equal:
+                places[index] = equal[0]
             elif self.owners[index] != number:
                 return None
-        if not columns_of(term):
-            return None
-        return simplify_predicate(
-            transform(term, lambda part: places.get(part.index, part) if isinstance(part, Column) else part)
-        )
+        return _with_columns(term, places)
 
     def _by_first(self, term: Expression) -> Expression:
-        def first_of(part: Expression) -> Expression:
-            a_class = self.class_of.get(part.index) if isinstance(part, Column) else None
-            if a_class is None:
-                return part
-            return min(
-                (m for group in a_class.members.values() for m in group if isinstance(m, Column)),
-                key=sort_key,
-            )
+        equals = {index: self._equal_columns(index) for index in columns_of(term)}
+        return _with_columns(term, {index: equal[0] for index, equal in equals.items() if equal})
 
-        return simplify_predicate(transform(term, first_of))
+    def _equal_columns(self, index: int, owner: int | None = None) -> list[Column]:
+        """The columns that equal one, itself included: of one input or of all; none if it is in no class."""
+        a_class = self.class_of.get(index)
+        if a_class is None:
+            return []
+        groups = a_class.members.values() if owner is None else [a_class.members.get(owner, ())]
+        return sorted((m for group in groups for m in group if isinstance(m, Column)), key=sort_key)
 
     def _is_implied(self, term: Expression, number: int) -> bool:
         of_input = self.known[number]
@@ -227,7 +219,13 @@ class _Closure:
         return simplify_predicate(conjunction([*of_input, term])) == before
 
 
-_Parents = dict[Expression, Expression]
+def _with_columns(term: Expression, places: Mapping[int, Column]) -> Expression:
+    return simplify_predicate(
+        transform(term, lambda part: places.get(part.index, part) if isinstance(part, Column) else part)
+    )
+
+
+_Parents: TypeAlias = dict[Expression, Expression]
 
 
 def _equality(term: Expression) -> tuple[Expression, Expression] | None:
