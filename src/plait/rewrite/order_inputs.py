@@ -1,6 +1,7 @@
 """Rule: put the inputs of joins and unions in an order that does not depend on how they were written.
 
-Algebra: inner joins, full outer joins and unions commute, for bags and with NULLs; window conditions are
+Algebra: inner joins, full outer joins and unions commute, for bags and with NULLs, and so do the columns of a
+union if they do so in all its inputs; window conditions are
 pairwise and symmetric. The columns of a join change places, which a project restores.
 
 Inputs are ordered by the names of their sources, then by signature. Inputs that are equal (a stream joined
@@ -94,8 +95,8 @@ def _arranged_inputs(node: Node, use: Use) -> Node:
             return _ordered_join(node, use)
         case OuterJoin(OuterKind.FULL):
             return _ordered_full_join(node, use)
-        case Union(inputs):
-            return with_inputs(node, sorted(inputs, key=_input_key))
+        case Union():
+            return _ordered_union(node, are_columns_bound=use is _in_order)
         case _:
             return node
 
@@ -150,6 +151,22 @@ def _part_use(node: Node, start: int, predicate: Expression, use: Use) -> Use:
 def _input_key(node: Node) -> tuple[list[str], list[str], str]:
     streams, tables = sources_of(node)
     return sorted(streams), sorted(tables), signature(node)
+
+
+def _ordered_union(union: Union, are_columns_bound: bool) -> Node:
+    """The union with its inputs in order, and its columns too unless their positions are the result's."""
+    parts = [
+        (part.input, part.expressions) if isinstance(part, Project) else (part, columns(part))
+        for part in union.inputs
+    ]
+    order = list(range(len(union.types)))
+    if not are_columns_bound:
+        # A column is what it is in each input; what lies below the inputs' projects is in order already.
+        order.sort(key=lambda i: sorted((signature(below), expression_text(es[i])) for below, es in parts))
+    inputs = [projected(below, [es[i] for i in order]) for below, es in parts]
+    restored = [Column(order.index(i), type_) for i, type_ in enumerate(union.types)]
+    inputs.sort(key=_input_key)
+    return union if tuple(inputs) == union.inputs else projected(Union(tuple(inputs)), restored)
 
 
 def _ordered_full_join(join: OuterJoin, use: Use) -> Node:
