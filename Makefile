@@ -9,7 +9,7 @@ DEV := .venv/dev.stamp
 N ?= 1000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark lint format lock fuzz bench pictures clean
+.PHONY: help demo test test-unit lint format lock fuzz bench pictures clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,11 +17,11 @@ help: ## Show this list
 demo: $(RUN) ## A guided tour: check, plan together, evaluate (sets up .venv at first)
 	@$(BIN)/plait demo
 
-test: $(DEV) ## All tests that need no Java, documentation included
-	$(BIN)/python -m pytest -m "not spark and not slow"
+test: $(DEV) ## All tests, real Spark and the documentation included (brings its own Java where there is none)
+	$(BIN)/python -m pytest
 
-test-spark: $(DEV) ## The tests that compare with real Spark (brings its own Java where there is none)
-	$(BIN)/python -m pytest -m spark
+test-unit: $(DEV) ## The tests that need no Java, within a minute
+	$(BIN)/python -m pytest -m "not spark"
 
 lint: $(DEV) ## Formatting, lint, strict types, direction of imports
 	$(BIN)/ruff format --check .

@@ -57,14 +57,9 @@ def _session(workload: Workload, origin: str) -> Session:
 
 def _files(path: Path) -> list[Path]:
     try:
-        if path.is_dir():
-            files = sorted(path.glob("*.sql"))
-        elif path.is_file() or not path.exists():
+        if not path.is_dir():
             return [path]
-        else:  # a pipe may never end, a device neither
-            raise UserError(
-                "source-file", f"{path} is neither a file nor a folder", hint="… | plait check - reads a pipe"
-            )
+        files = sorted(path.glob("*.sql"))
     except OSError:
         return [path]  # reading it will say what is wrong with it
     if not files:

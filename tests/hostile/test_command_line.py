@@ -125,7 +125,7 @@ CASES = [
         "evaluate q.sql",
         "unreadable-data",
         q__sql=stored(),
-        data_in_a__csv="k,ts\n1,,,,\n",
+        data_in_a__csv="k,ts\n1,,,,2\n",
     ),
     line(
         "a quote that never ends",

@@ -304,7 +304,8 @@ def _missing_column(
 
 def _unreadable(relation: Relation, place: str, error: ExternalError) -> UserError:
     format_ = _option(relation, "format")
-    reason = error.detail.split("\n\n")[0]
+    # The fixes that DuckDB goes on to propose are options of its own, which nobody can set here.
+    reason = re.split(r"\n\n|\n?Possible fixes", error.detail)[0]
     return UserError(
         "unreadable-data",
         f"the data of {_described(relation)} cannot be read as {format_}: {_shown(relation, place)}",

@@ -64,7 +64,11 @@ def read_source(path: Path) -> Source:
     try:
         if path.is_dir():
             raise UserError("source-file", f"{name} is a folder", hint="name the SQL files in it")
-        with path.open("rb") as file:  # a pipe tells its size only at its end
+        if path.exists() and not path.is_file():  # a pipe may never end, a device neither
+            raise UserError(
+                "source-file", f"{name} is neither a file nor a folder", hint="… | plait check - reads a pipe"
+            )
+        with path.open("rb") as file:  # what is still being written has no size yet
             content = file.read(MAX_SOURCE_BYTES + 1)
         if len(content) > MAX_SOURCE_BYTES:
             raise _too_large(name)
