@@ -8,7 +8,8 @@ order until nothing changes, checks after every rule what must not change, and n
 Deliberately not done, because it is not sound or not worth its rules: moving arithmetic across comparisons
 (overflow is NULL), regrouping sums (of doubles, and of integers that may overflow on the way), reordering
 outer joins among themselves or with inner joins (window conditions hold between all present streams, so the
-order matters), moving anything across row windows and tops, and pulling equal projects out of a union.
+order matters), moving anything across row windows and tops, pulling equal projects out of a union, dropping
+a group key that a filter fixes, and equalities between computed values that follow from those of their parts.
 """
 
 from __future__ import annotations
