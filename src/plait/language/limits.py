@@ -8,10 +8,8 @@ after the parser may rely on `MAX_TREE_DEPTH`, and flattens chains of AND, OR, |
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -29,7 +27,6 @@ MAX_ERRORS = 200
 MAX_DEPTH = 50
 MAX_TREE_DEPTH = 150
 MAX_NAME_LENGTH = 128
-_RECURSION_LIMIT = 8_000
 
 # Control characters, and those that make text look other than it is (Unicode's bidirectional controls).
 _HIDDEN = re.compile(
@@ -137,17 +134,6 @@ def _check_amount(source: Source) -> Iterator[UserError]:
 
 def _has_more_words(text: str, most: int) -> bool:
     return len(text) > most and next(islice(_WORD_OR_SIGN.finditer(text), most, None), None) is not None
-
-
-@contextmanager
-def deeper_recursion() -> Iterator[None]:
-    """Room for the parser's frames at `MAX_DEPTH`."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, _RECURSION_LIMIT))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
 
 
 def check_tokens(tokens: Sequence[Token], source: Source) -> None:

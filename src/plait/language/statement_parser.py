@@ -34,6 +34,7 @@ from plait.language.statements import (
 )
 from plait.language.strict_parser import QuerySyntaxError
 from plait.language.syntax_errors import explain, unreadable_text
+from plait.recursion import deeper_recursion
 
 KINDS = ("STREAM", "TABLE", "SITE", "LINK", "CONTINUOUS QUERY")
 STATEMENTS = "CREATE STREAM, TABLE, SITE, LINK or CONTINUOUS QUERY, and DROP"
@@ -50,7 +51,7 @@ def parse_source(source: Source) -> tuple[list[Statement], list[PlaitError]]:
     tokens, problem = unreadable_text(Plait(), source)
     parser = StatementParser(dialect=Plait())
     parser.source = source
-    with limits.deeper_recursion():
+    with deeper_recursion():
         for part in _split(tokens, unfinished=problem is not None):
             statement, found = parser.read(part)
             errors += found
