@@ -11,13 +11,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from plait.api import Plan, Rows, Session, open, open_text  # noqa: A004 (reads `plait.open(…)`)
+    from plait.api import (
+        Check,
+        Comparison,
+        Plan,
+        Rows,
+        Session,
+        open,  # noqa: A004 (reads `plait.open(…)`)
+        open_text,
+    )
 
-__all__ = ["Plan", "Rows", "Session", "open", "open_text"]
+    __version__: str
+
+__all__ = ["Check", "Comparison", "Plan", "Rows", "Session", "__version__", "open", "open_text"]
 
 
 def __getattr__(name: str) -> Any:
     # Parsers and databases take half a second to import, which `plait --help` should not wait for.
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("plait")
     if name in __all__:
         from plait import api
 

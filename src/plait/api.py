@@ -1,7 +1,7 @@
 """Plait in Python: open SQL files, check, plan and evaluate them.
 
 The command line is a thin layer over this module, so that both always say the same. In a notebook a plan
-shows itself as a picture and rows as a table.
+shows itself as a picture, rows and comparisons as tables.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from datetime import datetime
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from plait import language
-from plait.deployment.explain import Compared, comparison
-from plait.errors import UserError, closest
+from plait.errors import Source, UserError, closest
 from plait.expressions.types import Type
 from plait.picture.deployed import diagram_of
 from plait.picture.dot import to_dot
 from plait.picture.svg import to_svg
-from plait.picture.words import report_text
+from plait.deployment.report import report_text
 from plait.plan.nodes import sources_of
 from plait.planners import DEFAULT_PLANNER, PLANNERS, driver
+from plait.planners.base import PlanningStatus
 from plait.planners.driver import PlanReport
-from plait.quantity_text import counted, number_text
+from plait.quantity_text import bytes_per_s_text, counted, number_text
 from plait.statistics import Statistics, declared
 from plait.table_text import table_text, value_text
 from plait.workload import Query, Workload
@@ -35,12 +36,18 @@ if TYPE_CHECKING:  # loading the database takes a moment, and only evaluating ne
 
 ROWS_SHOWN = 20
 
+# A file, a folder, or text that was read already.
+Origin: TypeAlias = str | Path | Source
 
-def open(path: str | Path | Sequence[str | Path]) -> Session:  # noqa: A001 (reads `plait.open(…)`)
+
+def open(path: Origin | Sequence[Origin]) -> Session:  # noqa: A001 (reads `plait.open(…)`)
     """Open one or several SQL files; a folder stands for all `*.sql` files in it, in order of their names."""
-    paths = [path] if isinstance(path, str | Path) else list(path)
-    workload = language.load([file for each in paths for file in _files(Path(each))])
-    return _session(workload, " and ".join(map(str, paths)))
+    origins = [path] if isinstance(path, str | Path | Source) else list(path)
+    if not origins:
+        raise UserError("no-files", "no files are given to open", hint="name SQL files, or folders of them")
+    texts = [text for origin in origins for text in sql_files(origin)]
+    names = [each.name if isinstance(each, Source) else str(each) for each in origins]
+    return _session(language.load(texts), " and ".join(names))
 
 
 def open_text(text: str, name: str = "<sql>", base: Path | None = None) -> Session:
@@ -55,7 +62,11 @@ def _session(workload: Workload, origin: str) -> Session:
     return Session(workload)
 
 
-def _files(path: Path) -> list[Path]:
+def sql_files(origin: Origin) -> list[Path | Source]:
+    """What an argument of `open` stands for: the files of a folder, in order of their names, or itself."""
+    if isinstance(origin, Source):
+        return [origin]
+    path = Path(origin)
     try:
         if not path.is_dir():
             return [path]
@@ -64,14 +75,32 @@ def _files(path: Path) -> list[Path]:
         return [path]  # reading it will say what is wrong with it
     if not files:
         raise UserError("no-files", f"the folder {path} holds no .sql files")
-    return files
+    return [*files]
 
 
 class Session:
-    """What some SQL files declare, bound and checked: every stream, table, site, link and query."""
+    """What some SQL files declare, bound and checked: every stream, table, site, link and query.
+
+    Evaluating reads stored data into memory and keeps it for the next query; `close`, or leaving a `with`
+    block, lets go of it.
+    """
 
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
+
+    def close(self) -> None:
+        """Let go of the stored data. Evaluating after that reads it again."""
+        data = vars(self).pop("_data", None)
+        if data is not None:
+            data.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     @property
     def queries(self) -> tuple[str, ...]:
@@ -95,10 +124,11 @@ class Session:
         """Plan all queries together. Nothing is run. With `sample`, what is not declared is estimated."""
         return self.compare([planner], sample=sample)[0]
 
-    def compare(self, planners: Sequence[str] = tuple(PLANNERS), *, sample: bool = False) -> list[Plan]:
+    def compare(self, planners: Sequence[str] = tuple(PLANNERS), *, sample: bool = False) -> Comparison:
         """Plan with several planners, all of them unless named, under the same statistics."""
         statistics = self._sampled if sample else None
-        return [Plan(report) for report in driver.compare(self.workload, planners, statistics=statistics)]
+        reports = driver.compare(self.workload, planners, statistics=statistics)
+        return Comparison([Plan(report) for report in reports])
 
     def evaluate(self, query: str, *, as_of_watermark: bool = False) -> Rows:
         """The rows that a query means over the stored data.
@@ -122,14 +152,18 @@ class Session:
         return StoredData.from_catalog(self.workload.catalog)
 
     def __repr__(self) -> str:
-        catalog = self.workload.catalog
-        counts = (
-            counted(len(catalog.streams), "stream"),
-            counted(len(catalog.tables), "table"),
-            counted(len(catalog.sites), "site"),
-            counted(len(self.workload.queries), "query", "queries"),
-        )
-        return f"Session({', '.join(counts)})"
+        return f"Session({_counts(self.workload)})"
+
+
+def _counts(workload: Workload) -> str:
+    catalog = workload.catalog
+    counts = (
+        counted(len(catalog.streams), "stream"),
+        counted(len(catalog.tables), "table"),
+        counted(len(catalog.sites), "site"),
+        counted(len(workload.queries), "query", "queries"),
+    )
+    return ", ".join(counts)
 
 
 class Check:
@@ -140,14 +174,8 @@ class Check:
         self.sampled = sampled
 
     def to_text(self, width: int | None = None) -> str:
-        catalog, queries = self.workload.catalog, self.workload.queries
-        counts = (
-            counted(len(catalog.streams), "stream"),
-            counted(len(catalog.tables), "table"),
-            counted(len(catalog.sites), "site"),
-            counted(len(queries), "query", "queries"),
-        )
-        parts = [f"all right: {', '.join(counts)}"]
+        queries = self.workload.queries
+        parts = [f"all right: {_counts(self.workload)}"]
         if queries:
             rows = [
                 [query.name, ", ".join(_sources(query)), ", ".join(f"{n} {t}" for n, t in _columns(query))]
@@ -229,6 +257,11 @@ class Plan:
         self.report = report
         self.deployment = report.deployment
 
+    @property
+    def is_feasible(self) -> bool:
+        """Whether the machines can carry at least one of the queries."""
+        return self.report.status is not PlanningStatus.INFEASIBLE
+
     def to_text(self, *, full: bool = False, width: int | None = None) -> str:
         return report_text(self.deployment, self.report.planner, full=full, width=width)
 
@@ -249,10 +282,51 @@ class Plan:
         return self.to_svg()
 
 
-def compared(plans: Sequence[Plan]) -> str:
-    """The costs of several plans side by side."""
-    reports = [plan.report for plan in plans]
-    return comparison([Compared(r.planner, r.status, r.seconds, r.deployment) for r in reports])
+class Comparison(Sequence[Plan]):
+    """Plans of the same queries by several planners, with their costs side by side."""
+
+    COLUMNS = ("planner", "status", "admitted", "operators", "cores", "network", "state", "seconds")
+
+    def __init__(self, plans: Sequence[Plan]) -> None:
+        self.plans = tuple(plans)
+
+    @overload
+    def __getitem__(self, index: int) -> Plan: ...
+    @overload
+    def __getitem__(self, index: slice) -> Comparison: ...
+    def __getitem__(self, index: int | slice) -> Plan | Comparison:
+        return Comparison(self.plans[index]) if isinstance(index, slice) else self.plans[index]
+
+    def __len__(self) -> int:
+        return len(self.plans)
+
+    def to_text(self, width: int | None = None) -> str:
+        numeric = range(3, len(self.COLUMNS))
+        return table_text(self.COLUMNS, self._cells(), numeric=numeric, width=width)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"plans": [plan.to_json() for plan in self.plans]}
+
+    def _cells(self) -> list[list[str]]:
+        return [
+            [
+                plan.report.planner,
+                plan.report.status.value,
+                f"{len(plan.deployment.admitted):,} of {len(plan.deployment.queries):,}",
+                f"{len(plan.deployment.operators):,}",
+                number_text(plan.deployment.cost.cores),
+                bytes_per_s_text(plan.deployment.cost.network_bytes_per_s),
+                f"{number_text(plan.deployment.cost.state_rows)} rows",
+                f"{plan.report.seconds:.2f}",
+            ]
+            for plan in self.plans
+        ]
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return _html_table(self.COLUMNS, self._cells())
 
 
 class Rows:
@@ -302,14 +376,17 @@ class Rows:
         return self.to_text()
 
     def _repr_html_(self) -> str:
-        shown = self.rows[:ROWS_SHOWN]
-        head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
-        body = "".join(
-            f"<tr>{''.join(f'<td>{escape(value_text(value))}</td>' for value in row)}</tr>" for row in shown
-        )
+        shown = [[value_text(value) for value in row] for row in self.rows[:ROWS_SHOWN]]
         more = len(self.rows) - len(shown)
         foot = f"<p>… {counted(more, 'more row')}</p>" if more else ""
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
+        return _html_table(self.columns, shown) + foot
+
+
+def _html_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
+    lines = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _csv_field(value: object) -> str:

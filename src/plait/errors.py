@@ -71,7 +71,7 @@ class PlaitError(Exception):
     """An error with a stable code, the place, the reason and a way out."""
 
     kind: ClassVar[str] = "error"
-    exit_code: ClassVar[int] = 1
+    exit_code: int = 1
 
     def __init__(
         self, code: str, message: str, *, detail: str = "", hint: str = "", span: Span | None = None
@@ -100,8 +100,17 @@ class PlaitError(Exception):
             lines += [f"  hint: {first}", *(f"        {line}" for line in rest)]
         return "\n".join(lines)
 
+    @property
+    def errors(self) -> tuple[PlaitError, ...]:
+        """All that is wrong: itself, unless it is a report of several."""
+        return (self,)
+
     def to_json(self) -> dict[str, Any]:
-        document: dict[str, Any] = {
+        """The same shape for one error and for a report of several."""
+        return {"errors": [error._entry() for error in self.errors]}
+
+    def _entry(self) -> dict[str, Any]:
+        entry: dict[str, Any] = {
             "kind": self.kind,
             "code": self.code,
             "message": self.message,
@@ -110,10 +119,10 @@ class PlaitError(Exception):
         }
         if self.span is not None:
             line, column = self.span.source.position(self.span.start)
-            document["file"] = self.span.source.name
-            document["line"], document["column"] = line, column
-            document["start"], document["end"] = self.span.start, self.span.end
-        return document
+            entry["file"] = self.span.source.name
+            entry["line"], entry["column"] = line, column
+            entry["start"], entry["end"] = self.span.start, self.span.end
+        return entry
 
     def __str__(self) -> str:
         return self.render()
@@ -154,25 +163,23 @@ class InternalError(PlaitError):
 
 
 class ErrorReport(PlaitError):  # noqa: N818 - it is a report, of errors
-    """Several errors found in one go, in the order of their places."""
+    """Several errors found in one go, in the order of their places. The worst gives the exit code."""
 
     def __init__(self, errors: Sequence[PlaitError]) -> None:
         if not errors:
             raise ValueError("an error report needs errors")
         super().__init__("report", f"{len(errors)} error{'s' if len(errors) > 1 else ''}")
-        self.errors = tuple(
+        self._errors = tuple(
             sorted(errors, key=lambda e: (e.span.source.name, e.span.start) if e.span else ("", -1))
         )
+        self.exit_code = max(error.exit_code for error in errors)
 
     @property
-    def worst(self) -> int:
-        return max(error.exit_code for error in self.errors)
+    def errors(self) -> tuple[PlaitError, ...]:
+        return self._errors
 
     def render(self) -> str:
         return "\n\n".join(error.render() for error in self.errors)
-
-    def to_json(self) -> dict[str, Any]:
-        return {"errors": [error.to_json() for error in self.errors]}
 
 
 def closest(name: str, candidates: Iterable[str]) -> str:

@@ -15,10 +15,12 @@ from types import ModuleType
 import click
 import pytest
 
+import plait
 from plait.cli import COMMANDS, run
 
 ROOT = Path(__file__).parents[2]
 PLAIT = Path(sys.executable).parent / "plait"
+TRAFFIC = str(ROOT / "examples" / "traffic.sql")
 
 STREAM = "CREATE STREAM s (x INT, ts TIMESTAMP, WATERMARK FOR ts AS ts);\n"
 
@@ -51,7 +53,15 @@ def test_help_lists_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("plait 0.")
+    assert capsys.readouterr().out == f"plait {plait.__version__}\n"
+
+
+def test_as_a_module_of_python() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "plait", "chek"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "did you mean `check`?" in done.stderr
 
 
 def test_help_loads_neither_parser_nor_database() -> None:
@@ -91,8 +101,9 @@ def test_errors_as_json(wrong: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert errors[0]["kind"] == "error"
 
 
-def test_usage_errors_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["check", "--json", "--nonsense", "x.sql"]) == 2
+@pytest.mark.parametrize("asking", ["--json", "--format json", "--format=json"])
+def test_usage_errors_as_json(asking: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", *asking.split(), "--nonsense", "x.sql"]) == 2
     assert json.loads(capsys.readouterr().out)["errors"][0]["code"] == "usage"
 
 
@@ -114,8 +125,52 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     assert capsys.readouterr().out == "all right: 1 stream, 0 tables, 0 sites, 0 queries\n"
     assert check(b"CREATE \xff") == 2
     assert "not a UTF-8 text: byte 7" in capsys.readouterr().err
-    assert check(STREAM.encode(), "more.sql") == 2
-    assert "cannot be combined" in capsys.readouterr().err
+    assert check(STREAM.encode(), "-") == 2
+    assert "can be read once only" in capsys.readouterr().err
+
+
+def test_standard_input_beside_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "streams.sql").write_text(STREAM)
+    for query, code in (("SELECT x FROM s", 0), ("SELECT y FROM s", 2)):
+        text = f"CREATE CONTINUOUS QUERY q AS {query};"
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        assert run(["check", str(tmp_path), "-"]) == code
+    output = capsys.readouterr()
+    assert output.out.startswith("all right: 1 stream, 0 tables, 0 sites, 1 query\n")
+    assert "--> <stdin>:1:37" in output.err
+
+
+def test_closed_standard_streams(tmp_path: Path) -> None:
+    (tmp_path / "s.sql").write_text(STREAM)
+
+    def shell(command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["sh", "-c", f"{PLAIT} {command}"], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+
+    closed_input = shell("check - <&-")
+    assert (closed_input.returncode, closed_input.stdout) == (2, "")
+    assert "standard input is closed" in closed_input.stderr
+    for command in ("check s.sql >&-", "check s.sql --json >&-"):
+        closed_output = shell(command)
+        assert closed_output.returncode == 4
+        assert closed_output.stderr.startswith("external[output]: standard output is closed")
+    assert shell("check s.sql 2>&-").returncode == 0
+    assert shell("check none.sql 2>&-").returncode == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("arguments", [["check", TRAFFIC], ["plan", TRAFFIC, "--json"], ["--help"]])
+def test_a_full_disk_is_no_bug(arguments: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [PLAIT, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 4
+    assert "external[system]: No space left on device" in done.stderr
+    assert "Exception ignored" not in done.stderr
 
 
 def test_a_bug_is_reported_without_traceback(
@@ -123,7 +178,10 @@ def test_a_bug_is_reported_without_traceback(
 ) -> None:
     @click.command("broken")
     def broken() -> None:
-        raise ZeroDivisionError("a bug")
+        try:
+            raise KeyError("hunter2")
+        except KeyError as error:
+            raise ZeroDivisionError("password: hunter2") from error
 
     module = ModuleType("plait.cli.broken")
     module.__dict__["command"] = broken
@@ -131,11 +189,15 @@ def test_a_bug_is_reported_without_traceback(
     monkeypatch.setitem(COMMANDS, "broken", "")
     assert run(["broken"]) == 70
     error = capsys.readouterr().err
-    assert "internal[internal]: ZeroDivisionError: a bug" in error
+    assert error.startswith("internal[internal]: ZeroDivisionError\n")
     assert "Traceback" not in error
-    written = Path(error.split("please report it with ")[1].strip())
-    assert "Traceback" in written.read_text()
-    written.unlink()
+    file = Path(error.split("please report it with ")[1].splitlines()[0])
+    written = file.read_text()
+    file.unlink()
+    assert "in broken" in written
+    assert written.index("KeyError\n") < written.index("ZeroDivisionError\n")
+    shown = error + "".join(line for line in written.splitlines() if "raise " not in line)
+    assert "hunter2" not in shown, "messages of foreign exceptions may quote secrets"
     monkeypatch.setenv("PLAIT_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         run(["broken"])
@@ -151,7 +213,12 @@ def test_a_reader_that_goes_away() -> None:
 
 
 def test_interrupted() -> None:
-    process = subprocess.Popen([PLAIT, "check", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    # A shell's background jobs ignore SIGINT, and so would what they start.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen([PLAIT, "check", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert process.stdin is not None
     with pytest.raises(subprocess.TimeoutExpired):  # it waits for its input
         process.wait(timeout=1.5)
@@ -167,12 +234,23 @@ def test_completion(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "_PLAIT_COMPLETE" in capsys.readouterr().out
 
 
-def test_completion_knows_the_commands(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("plait ev", ["plain,evaluate"]),
+        ("plait plan x.sql --planner in", ["plain,independent"]),
+        ("plait bench pl", ["plain,planning"]),
+        ("plait evaluate tr", ["file,tr"]),
+        (f"plait evaluate {TRAFFIC} sp", ["file,sp", "plain,speed_by_type"]),
+        ("plait evaluate none.sql sp", ["file,sp"]),
+    ],
+)
+def test_completion_knows_names(
+    words: str, completed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("_PLAIT_COMPLETE", "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", "plait ev")
-    monkeypatch.setenv("COMP_CWORD", "1")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
     with pytest.raises(SystemExit):
         run([])
-    assert capsys.readouterr().out == "plain,evaluate\n"
+    assert capsys.readouterr().out.splitlines() == completed

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any, ClassVar
 from xml.etree import ElementTree
 
 import pytest
 
 import plait
+from plait.benchmarks import BENCHMARKS
 from plait.cli import run
 
 ROOT = Path(__file__).parents[2]
@@ -64,13 +66,22 @@ def test_csv_can_be_read_as_a_stream_again(
     assert capsys.readouterr().out == ""
 
 
+def test_rows_set_aside_are_said_beside_csv(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = file.parent / "rows.csv"
+    rows.write_text(rows.read_text() + "late,1,,,,,\n")
+    assert run(["evaluate", str(file), "every", "--format", "csv"]) == 0
+    output = capsys.readouterr()
+    assert "set aside" not in output.out
+    assert output.err == "set aside: 1 row of s without a usable event time\n"
+
+
 def test_csv_holds_one_query(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["evaluate", str(file), "--format", "csv"]) == 2
     assert "CSV holds the rows of one query, and there are 2" in capsys.readouterr().err
 
 
 def test_json_has_types_and_exact_values(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["evaluate", str(file), "every", "--format", "json"]) == 0
+    assert run(["evaluate", str(file), "every", "--json"]) == 0
     (query,) = json.loads(capsys.readouterr().out)["queries"]
     assert query["name"] == "every"
     assert query["columns"][3] == {"name": "d", "type": "DECIMAL(6,2)"}
@@ -140,5 +151,35 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_benchmarks_are_listed_and_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["bench"]) == 0
     assert "planning" in capsys.readouterr().out
+    assert run(["bench", "--json"]) == 0
+    assert [each["name"] for each in json.loads(capsys.readouterr().out)["benchmarks"]] == list(BENCHMARKS)
     assert run(["bench", "plannin"]) == 2
     assert "did you mean `planning`?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_a_claim_that_does_not_hold_fails(
+    holds: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    claim = {
+        "claim": "quick",
+        "against": 10.0,
+        "source": "goal",
+        "ours": 5.0,
+        "holds": holds,
+        "why_not": "" if holds else "too slow",
+    }
+    document = {"benchmark": "made up", "figures": {"seconds": 5.0}, "claims": [claim]}
+
+    class MadeUp:
+        name: ClassVar[str] = "made_up"
+        summary: ClassVar[str] = "nothing"
+
+        def run(self, _quick: bool, _observer: object) -> dict[str, Any]:
+            return document
+
+    monkeypatch.setattr("plait.cli.bench.BENCHMARKS", {"made_up": MadeUp()})
+    file = tmp_path / "made_up.json"
+    assert run(["bench", "made_up", "--json", "--output", str(file)]) == (0 if holds else 1)
+    assert json.loads(file.read_text()) == document
+    assert ("does not hold: quick: too slow" in capsys.readouterr().err) is not holds

@@ -26,6 +26,8 @@ def test_text_says_what_is_shared_and_by_whom(capsys: pytest.CaptureFixture[str]
 def test_json_is_the_plan_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", AIRLINE, "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
+    assert run(["plan", AIRLINE, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["operators"] == document["operators"]
     assert document["version"] == 1
     assert document["planner"] == "plait"
     assert {query["name"] for query in document["queries"]} >= {"gate_12", "cold_demand"}
@@ -47,13 +49,30 @@ def test_dot_has_every_query(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_compare_shows_all_planners(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", TRAFFIC, "--compare"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    output = capsys.readouterr()
+    lines = output.out.splitlines()
     assert lines[0].split()[:3] == ["planner", "status", "admitted"]
-    assert [line.split()[0] for line in lines[1:]] == ["plait", "independent"]
-    assert run(["plan", TRAFFIC, "--compare", "--format", "json"]) == 0
+    assert [line.split()[0] for line in lines[2:]] == ["plait", "independent"]
+    assert output.err.count("notice[assumed-statistics]") == 2, "once for each stream"
+    assert run(["plan", TRAFFIC, "--compare", "--json"]) == 0
     plans = json.loads(capsys.readouterr().out)["plans"]
     assert [plan["planner"] for plan in plans] == ["plait", "independent"]
-    assert run(["plan", TRAFFIC, "--compare", "--format", "svg"]) == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "--compare --format svg",
+        "--compare --planner plait",
+        "--compare --full",
+        "--format svg --full",
+        "--format svg --json",
+    ],
+)
+def test_what_contradicts_itself_is_refused(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", TRAFFIC, *arguments.split()]) == 2
+    output = capsys.readouterr()
+    assert "usage" in output.err + output.out
 
 
 def test_an_unknown_planner_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,26 +89,6 @@ def test_what_was_assumed_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert "notice" not in capsys.readouterr().err
 
 
-def test_output_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    target = tmp_path / "plan.svg"
-    target.write_text("old")
-    assert run(["plan", TRAFFIC, "--format", "svg", "--output", str(target)]) == 0
-    assert target.read_text().startswith("<svg")
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert f"wrote {target}" in output.err
-    assert [path.name for path in tmp_path.iterdir()] == ["plan.svg"], "nothing else is left"
-
-
-def test_output_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["plan", TRAFFIC, "--output", str(tmp_path)]) == 2
-    assert run(["plan", TRAFFIC, "--output", str(tmp_path / "none" / "plan.txt")]) == 2
-    error = capsys.readouterr().err
-    assert f"{tmp_path} is a folder" in error
-    assert f"there is no folder {tmp_path / 'none'}" in error
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_sites_that_are_too_small(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "small.sql"
     file.write_text(
@@ -103,6 +102,15 @@ def test_sites_that_are_too_small(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "of the cores of `tiny`" in shown
     assert run(["plan", str(file), "--format", "svg"]) == 3
     assert "Refused: 1" in capsys.readouterr().out
+    assert run(["plan", str(file), "--compare"]) == 3
+    assert "notice[refused-queries]: `plait` refuses 1 of 1 query: `q`" in capsys.readouterr().err
+    # One that can be carried is enough, but what is refused is said.
+    file.write_text(
+        file.read_text() + "CREATE STREAM t (x INT, ts TIMESTAMP, WATERMARK FOR ts AS ts)"
+        " WITH (rate = 1, site = 'tiny'); CREATE CONTINUOUS QUERY small AS SELECT x + 1 AS y FROM t;"
+    )
+    assert run(["plan", str(file), "--json"]) == 0
+    assert "notice[refused-queries]: the sites cannot carry 1 of 2 queries: `q`" in capsys.readouterr().err
 
 
 def test_a_folder_stands_for_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

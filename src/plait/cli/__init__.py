@@ -2,21 +2,23 @@
 
 Commands are modules of this package, imported when they are called, so that `plait --help` answers at once.
 What a command raises ends here: errors of ours are shown as they render themselves (as JSON on standard
-output where `--json` was asked for), anything else is a bug of ours and says so. A traceback is written to a
-file, never to the terminal, unless PLAIT_DEBUG is set.
+output where `--json` was asked for); what the operating system refuses, a full disk for one, is an error from
+outside; anything else is a bug of ours and says so. Where it happened is written to a file, without the
+exceptions' messages, which may quote secrets; PLAIT_DEBUG=1 gives the whole traceback instead.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
+from itertools import pairwise
 
 import click
 
 from plait.cli.invocation import Invocation, show_error
-from plait.errors import InternalError, PlaitError, UserError, closest
+from plait.errors import ExternalError, InternalError, PlaitError, UserError, closest
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
@@ -77,25 +79,49 @@ def run(arguments: Sequence[str] | None = None) -> int:
     invocation = Invocation()
     try:
         code = plait.main(arguments, prog_name="plait", standalone_mode=False, obj=invocation)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except PlaitError as error:
         return show_error(error, as_json=invocation.json)
     except click.UsageError as error:
         # Words that cannot be understood are not taken in: look at them as they are.
         words = sys.argv[1:] if arguments is None else arguments
-        return show_error(_usage_error(error), as_json=invocation.json or "--json" in words)
+        return show_error(_usage_error(error), as_json=invocation.json or _asks_for_json(words))
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return INTERRUPTED
     except BrokenPipeError:
         # The reader has gone, as `plait … | head` does. Nothing is left to say, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
         return 1
+    except OSError as error:
+        if os.environ.get("PLAIT_DEBUG"):
+            raise
+        return _show_system_error(error, as_json=invocation.json)
     except Exception as error:  # the one place where a bug of ours becomes a message
         if os.environ.get("PLAIT_DEBUG"):
             raise
         return show_error(_internal_error(error), as_json=invocation.json)
+
+
+def _show_system_error(error: OSError, *, as_json: bool) -> int:
+    """The reason without the file's name, which may hold a secret. Standard output may be what failed."""
+    outside = ExternalError("system", error.strerror or type(error).__name__)
+    try:
+        sys.stdout.flush()
+        return show_error(outside, as_json=as_json)
+    except OSError:
+        _give_up_output()
+        return show_error(outside, as_json=False)
+
+
+def _give_up_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _asks_for_json(words: Sequence[str]) -> bool:
+    return bool({"--json", "--format=json"} & set(words)) or ("--format", "json") in pairwise(words)
 
 
 def _usage_error(error: click.UsageError) -> PlaitError:
@@ -108,14 +134,25 @@ def _usage_error(error: click.UsageError) -> PlaitError:
 
 def _internal_error(error: Exception) -> PlaitError:
     import tempfile
-    import traceback
 
     with tempfile.NamedTemporaryFile(
         "w", encoding="utf-8", prefix="plait-error-", suffix=".txt", delete=False
     ) as file:
-        file.write("".join(traceback.format_exception(error)))
+        file.writelines(_places(error))
     return InternalError(
         "internal",
-        f"{type(error).__name__}: {error}" if str(error) else type(error).__name__,
+        type(error).__name__,
         detail=f"this is a bug in Plait, please report it with {file.name}",
+        hint="PLAIT_DEBUG=1 shows all of it, values included",
     )
+
+
+def _places(error: BaseException) -> Iterator[str]:
+    """The traceback, innermost cause first, with the types of the exceptions but not their messages."""
+    import traceback
+
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if before is not None:
+        yield from _places(before)
+    yield from traceback.format_tb(error.__traceback__)
+    yield f"{type(error).__qualname__}\n\n"

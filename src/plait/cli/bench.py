@@ -7,24 +7,29 @@ from typing import Any
 import click
 
 from plait.benchmarks import BENCHMARKS
-from plait.cli.invocation import STANDARD_INPUT, FileName, say_step, write_json, write_result
+from plait.cli.invocation import (
+    OneOf,
+    json_option,
+    output_option,
+    say_step,
+    write_json,
+    write_result,
+)
 from plait.errors import UserError, closest
 from plait.quantity_text import number_text
 from plait.table_text import table_text
 
+# What a shell takes as "no": neither wrong input nor a failure.
+DOES_NOT_HOLD = 1
+
 
 @click.command("bench")
-@click.argument("name", required=False)
+@click.argument("name", required=False, type=OneOf(BENCHMARKS))
 @click.option("--all", "run_all", is_flag=True, help="Run every benchmark.")
 @click.option("--quick", is_flag=True, help="Measure less, for a first look.")
-@click.option(
-    "--json",
-    "json_file",
-    type=FileName(),
-    metavar="FILE",
-    help="Write the document to this file; - prints it.",
-)
-def command(name: str | None, run_all: bool, quick: bool, json_file: str | None) -> None:
+@json_option
+@output_option
+def command(name: str | None, run_all: bool, quick: bool, as_json: bool, output: str | None) -> int:
     """Measure Plait; every figure is written down with how it was made.
 
     Without NAME the benchmarks are listed. Each gives figures, with their units, and claims: what a paper, a
@@ -34,23 +39,35 @@ def command(name: str | None, run_all: bool, quick: bool, json_file: str | None)
     Examples:
       plait bench
       plait bench planning --quick
-      plait bench planning --json planning.json
+      plait bench planning --json --output planning.json
+
+    The exit code is 1 if a claim does not hold.
     """
     if name is None and not run_all:
-        rows = [[benchmark.name, benchmark.summary] for benchmark in BENCHMARKS.values()]
-        write_result(table_text(["benchmark", "measures"], rows), None)
-        return
+        _list(as_json, output)
+        return 0
     if name is not None and name not in BENCHMARKS:
         raise UserError(
             "unknown-benchmark", f"there is no benchmark `{name}`", hint=closest(name, BENCHMARKS)
         )
     chosen = list(BENCHMARKS) if name is None else [name]
     documents = [BENCHMARKS[each].run(quick, say_step) for each in chosen]
-    if json_file is not None:
-        document = documents[0] if name is not None else {"benchmarks": documents}
-        write_json(document, None if json_file == STANDARD_INPUT else json_file)
-    if json_file != STANDARD_INPUT:
-        write_result("\n\n".join(map(_report, documents)), None)
+    if as_json:
+        write_json(documents[0] if name is not None else {"benchmarks": documents}, output)
+    else:
+        write_result("\n\n".join(map(_report, documents)), output)
+    broken = [claim for document in documents for claim in document["claims"] if not claim["holds"]]
+    for claim in broken:
+        click.echo(f"does not hold: {claim['claim']}: {claim['why_not']}", err=True)
+    return DOES_NOT_HOLD if broken else 0
+
+
+def _list(as_json: bool, output: str | None) -> None:
+    known = [{"name": benchmark.name, "measures": benchmark.summary} for benchmark in BENCHMARKS.values()]
+    if as_json:
+        write_json({"benchmarks": known}, output)
+    else:
+        write_result(table_text(["benchmark", "measures"], [list(each.values()) for each in known]), output)
 
 
 def _report(document: dict[str, Any]) -> str:

@@ -31,11 +31,11 @@ def command(files: tuple[str, ...], sample: bool, as_json: bool) -> None:
       plait check queries.sql
       plait check queries.sql --sample
       plait check streams.sql alerts/ --json
+      ./make_queries | plait check streams.sql -
 
     The exit code is 0 if all is well and 2 if anything is wrong.
     """
-    session = open_session(files)
-    with progress("sampling" if sample else "checking"):
+    with open_session(files) as session, progress("sampling" if sample else "checking"):
         check = session.check(sample=sample)
     if as_json:
         write_json(check.to_json())

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 import plait
-from plait.api import Plan, Session, compared
+from plait.api import Plan, Session
 from plait.cli.files import write_atomically
 from plait.cli.invocation import FileName, progress, terminal_width
 from plait.deployment.deployment import Deployment
@@ -78,8 +78,9 @@ def _check(file: Path) -> Session:
 def _plan(session: Session, file: Path) -> Plan:
     _heading("2. Plan all queries together", f"plait plan {file} --compare")
     with progress("planning"):
-        plans = {plan.report.planner: plan for plan in session.compare(["independent", "plait"])}
-    _say(compared(list(plans.values())))
+        comparison = session.compare()
+    _say(comparison.to_text(terminal_width(None)))
+    plans = {plan.report.planner: plan for plan in comparison}
     deployment = plans["plait"].deployment
     shared = sharing(deployment)
     alone, together = (plans[name].deployment.cost.cores for name in ("independent", "plait"))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
 from plait.api import ROWS_SHOWN, Rows, Session
 from plait.cli.invocation import (
-    STANDARD_INPUT,
+    STANDARD,
     FileName,
-    Invocation,
+    format_or_json,
+    json_option,
     open_session,
     output_option,
     progress,
@@ -18,12 +20,27 @@ from plait.cli.invocation import (
     write_json,
     write_result,
 )
-from plait.errors import UserError
+from plait.errors import PlaitError, UserError
 from plait.quantity_text import counted
 
 
+class FileOrQuery(FileName):
+    """The name of a file or, after that, of a query in it."""
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        found = super().shell_complete(ctx, param, incomplete)
+        files = tuple(a for a in ctx.params.get("arguments") or () if a != STANDARD and _is_file(a))
+        try:
+            names = open_session(files).queries if files else ()
+        except PlaitError:  # it has yet to be mended
+            names = ()
+        return found + [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
 @click.command("evaluate")
-@click.argument("arguments", metavar="FILE... [QUERY]...", nargs=-1, required=True, type=FileName())
+@click.argument("arguments", metavar="FILE... [QUERY]...", nargs=-1, required=True, type=FileOrQuery())
 @click.option(
     "--format",
     "output_format",
@@ -32,6 +49,7 @@ from plait.quantity_text import counted
     show_default=True,
     help="How rows are written.",
 )
+@json_option
 @output_option
 @click.option(
     "--limit",
@@ -43,11 +61,12 @@ from plait.quantity_text import counted
     is_flag=True,
     help="Only what the watermark has closed, as if the streams went on. Otherwise they count as ended.",
 )
-@click.pass_obj
+@click.pass_context
 def command(
-    invocation: Invocation,
+    context: click.Context,
     arguments: tuple[str, ...],
     output_format: str,
+    as_json: bool,
     output: str | None,
     limit: int | None,
     as_of_watermark: bool,
@@ -66,23 +85,26 @@ def command(
       plait evaluate examples/traffic.sql left_turns --format csv --output left_turns.csv
       plait evaluate examples/airline.sql gate_17 --as-of-watermark --limit 5
     """
-    invocation.json = output_format == "json"
+    output_format = format_or_json(context, output_format, as_json)
     files, names = _files_and_queries(arguments)
-    session = open_session(files)
-    chosen = [session.query(name).name for name in names] or list(session.queries)
-    if output_format == "csv" and len(chosen) != 1:
-        raise UserError(
-            "one-query",
-            f"CSV holds the rows of one query, and there are {len(chosen):,}",
-            hint="name one, or use --format json",
-        )
+    with open_session(files, output) as session:
+        chosen = [session.query(name).name for name in names] or list(session.queries)
+        if output_format == "csv" and len(chosen) != 1:
+            raise UserError(
+                "one-query",
+                f"CSV holds the rows of one query, and there are {len(chosen):,}",
+                hint="name one, or use --json",
+            )
+        results = {name: _evaluated(session, name, as_of_watermark) for name in chosen}
     rows_limit = (ROWS_SHOWN if output_format == "table" else None) if limit is None else limit or None
-    results = {name: _evaluated(session, name, as_of_watermark) for name in chosen}
     match output_format:
         case "table":
             write_result("\n\n".join(_table(n, r, rows_limit, output) for n, r in results.items()), output)
         case "csv":
-            write_result(results[chosen[0]].to_csv(rows_limit), output)
+            (rows,) = results.values()
+            write_result(rows.to_csv(rows_limit), output)
+            for line in _set_aside(rows):  # CSV has no place for it
+                click.echo(line, err=True)
         case "json":
             write_json(
                 {"queries": [{"name": n, **r.to_json(rows_limit)} for n, r in results.items()]}, output
@@ -90,7 +112,7 @@ def command(
 
 
 def _files_and_queries(arguments: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    files = tuple(a for a in arguments if a == STANDARD_INPUT or a.endswith(".sql") or _exists(a))
+    files = tuple(a for a in arguments if _is_file(a))
     if not files:
         raise UserError(
             "no-files", f"there is no file or folder {arguments[0]}", hint="plait evaluate FILE [QUERY]"
@@ -98,9 +120,9 @@ def _files_and_queries(arguments: tuple[str, ...]) -> tuple[tuple[str, ...], tup
     return files, tuple(a for a in arguments if a not in files)
 
 
-def _exists(name: str) -> bool:
+def _is_file(argument: str) -> bool:
     try:
-        return Path(name).exists()
+        return argument == STANDARD or argument.endswith(".sql") or Path(argument).exists()
     except OSError:  # too long for any file
         return False
 
@@ -111,12 +133,15 @@ def _evaluated(session: Session, name: str, as_of_watermark: bool) -> Rows:
 
 
 def _table(name: str, rows: Rows, limit: int | None, output: str | None) -> str:
-    lines = [f"{name}: {counted(len(rows), 'row')}"]
-    lines += [
+    lines = [f"{name}: {counted(len(rows), 'row')}", *_set_aside(rows)]
+    if rows.rows:
+        lines.append(rows.to_text(limit, terminal_width(output)))
+    return "\n".join(lines)
+
+
+def _set_aside(rows: Rows) -> list[str]:
+    return [
         f"set aside: {counted(count, 'row')} of {stream} without a usable event time"
         for stream, count in rows.bad_records.items()
         if count
     ]
-    if rows.rows:
-        lines.append(rows.to_text(limit, terminal_width(output)))
-    return "\n".join(lines)

@@ -1,35 +1,83 @@
-"""Files that are written completely or not at all."""
+"""Files that are written completely or not at all, and never over what is read."""
 
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from plait.errors import ExternalError, UserError
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write beside the target, then rename: a reader, or a crash, never meets half a file."""
+    """Write beside the target, then rename: a reader, or a crash, never meets half a file.
+
+    A link stays a link: the file that it leads to is replaced, and keeps its permissions.
+    """
     temporary: str | None = None
     try:
-        if path.is_dir():
-            raise UserError("output-folder", f"{path} is a folder", hint="name a file in it")
-        if not path.parent.is_dir():
-            raise UserError(
-                "output-folder", f"there is no folder {path.parent}", hint=f"mkdir -p {path.parent}"
-            )
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".tmp")
+        target = Path(os.path.realpath(path))
+        mode = _mode_of(path, target)
+        handle, temporary = tempfile.mkstemp(
+            dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".tmp"
+        )
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
-        # mkstemp makes private files; a result is as readable as any other new file.
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(path)
+        # mkstemp makes private files; a result is as readable as the old one, or as any other new file.
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(target)
     except (OSError, ValueError) as error:  # a name with NUL in it is a ValueError
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
         reason = error.strerror if isinstance(error, OSError) else None
         raise ExternalError("output", f"cannot write {path}: {reason or error}") from error
+
+
+def check_overwrites_nothing_read(output: str | None, read: Iterable[Path]) -> None:
+    """Refuse an output that is one of the files, or a file in one of the folders, that are read."""
+    if output is None:
+        return
+    try:
+        target = Path(os.path.realpath(output))
+        if not target.exists():
+            return
+        if any(_is_in(target, Path(os.path.realpath(each))) for each in read):
+            raise UserError(
+                "output-is-input",
+                f"{output} is read by this command, and would be overwritten",
+                hint="name another file",
+            )
+    except (OSError, ValueError):
+        return  # writing it will say what is wrong with it
+
+
+def _is_in(target: Path, read: Path) -> bool:
+    if target.is_relative_to(read):
+        return True
+    return read.exists() and target.samefile(read)  # another name of the same file
+
+
+def _mode_of(path: Path, target: Path) -> int:
+    """The permissions of the file to be written, if a file may be written there at all."""
+    if not target.parent.is_dir():
+        raise UserError("output-folder", f"there is no folder {path.parent}", hint=f"mkdir -p {path.parent}")
+    try:
+        existing = target.stat()
+    except FileNotFoundError:
+        return 0o666 & ~_umask()
+    if stat.S_ISDIR(existing.st_mode):
+        raise UserError("output-folder", f"{path} is a folder", hint="name a file in it")
+    if not stat.S_ISREG(existing.st_mode):
+        raise UserError(
+            "output-file",
+            f"{path} is no file, but a device or a pipe",
+            hint=f"leave it out, and add > {path}",
+        )
+    if not os.access(target, os.W_OK):
+        raise PermissionError(None, "it is write-protected")
+    return stat.S_IMODE(existing.st_mode)
 
 
 def _umask() -> int:

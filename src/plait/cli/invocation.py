@@ -1,32 +1,37 @@
 """What all commands share: the files they read, `--json`, how errors, progress and tables are shown.
 
 Results go to standard output; errors, notices and progress to standard error. Colour and progress appear on
-terminals only.
+terminals only, and colour not where NO_COLOR is set. Each of the three standard streams may be closed.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from plait.errors import ErrorReport, PlaitError, UserError
+from plait.catalog import Secret
+from plait.cli.files import check_overwrites_nothing_read, write_atomically
+from plait.errors import ExternalError, PlaitError, Source, UserError
 
 if TYPE_CHECKING:
     from plait.api import Session
+    from plait.catalog import Catalog
     from plait.notices import Notice
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-STANDARD_INPUT = "-"
+STANDARD = "-"  # standard input where a file is read, standard output where one is written
 
 
 @dataclass
@@ -45,6 +50,20 @@ class FileName(click.ParamType[str]):
         self, _ctx: click.Context, _param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         return [CompletionItem(incomplete, type="file")]
+
+
+class OneOf(click.ParamType[str]):
+    """One of some names, completed as such. Whether it is one of them is asked where it is used."""
+
+    name = "name"
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = tuple(names)
+
+    def shell_complete(
+        self, _ctx: click.Context, _param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in self.names if name.startswith(incomplete)]
 
 
 def _remember_json(context: click.Context, _: click.Parameter, value: bool) -> bool:
@@ -79,48 +98,93 @@ def sample_option(function: Decorated) -> Decorated:
 
 
 def output_option(function: Decorated) -> Decorated:
+    def standard_output(
+        _context: click.Context, _parameter: click.Parameter, value: str | None
+    ) -> str | None:
+        return None if value == STANDARD else value
+
     return click.option(
-        "--output", "-o", type=FileName(), help="Write to this file instead of the terminal."
+        "--output",
+        "-o",
+        type=FileName(),
+        callback=standard_output,
+        help="Write to this file; - is standard output, as without it.",
     )(function)
 
 
-def open_session(files: tuple[str, ...]) -> Session:
+def is_given(context: click.Context, parameter: str) -> bool:
+    """Whether an option was written, rather than left at its default."""
+    return context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE
+
+
+def format_or_json(context: click.Context, output_format: str, as_json: bool) -> str:
+    """What `--format` says, of which `--json` is another way to say `json`."""
+    if not as_json:
+        context.ensure_object(Invocation).json = output_format == "json"
+        return output_format
+    if is_given(context, "output_format") and output_format != "json":
+        raise UserError(
+            "usage", f"--json is --format json, and --format {output_format} is given too", hint="give one"
+        )
+    return "json"
+
+
+def open_session(files: tuple[str, ...], output: str | None = None) -> Session:
+    """What the files declare. Refuses an output that would overwrite one of them, or the data they name."""
     from plait import api
+
+    if files.count(STANDARD) > 1:
+        raise UserError("standard-input", "`-` (standard input) can be read once only", hint="give it once")
+    with progress("reading"):
+        origins = [_standard_input() if file == STANDARD else Path(file) for file in files]
+        paths = [each for origin in origins for each in api.sql_files(origin) if isinstance(each, Path)]
+        check_overwrites_nothing_read(output, paths)
+        session = api.open(origins)
+        check_overwrites_nothing_read(output, _stored_data(session.workload.catalog))
+    return session
+
+
+def _standard_input() -> Source:
     from plait.language.limits import MAX_SOURCE_BYTES
 
-    if STANDARD_INPUT in files:
-        if len(files) > 1:
-            raise UserError(
-                "standard-input", "`-` (standard input) cannot be combined with files", hint="give either"
-            )
-        try:
-            # One byte more than is allowed, so that too much is noticed and no more is waited for.
-            text = sys.stdin.buffer.read(MAX_SOURCE_BYTES + 1).decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise UserError(
-                "source-encoding", f"standard input is not a UTF-8 text: byte {error.start}"
-            ) from None
-        with progress("reading"):
-            return api.open_text(text, name="<stdin>")
-    with progress("reading"):
-        return api.open([Path(file) for file in files])
+    if sys.stdin is None:
+        raise UserError("standard-input", "standard input is closed", hint="name a file instead of -")
+    try:
+        # One byte more than is allowed, so that too much is noticed and no more is waited for.
+        text = sys.stdin.buffer.read(MAX_SOURCE_BYTES + 1).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            "source-encoding", f"standard input is not a UTF-8 text: byte {error.start}"
+        ) from None
+    return Source("<stdin>", text)
+
+
+def _stored_data(catalog: Catalog) -> Iterator[Path]:
+    for relation in (*catalog.streams.values(), *catalog.tables.values()):
+        path = relation.options.get("path")
+        if path is not None:
+            yield Path(path.reveal() if isinstance(path, Secret) else str(path))
 
 
 def write_result(text: str, output: str | None) -> None:
     """To standard output, or to a file that is there completely or not at all."""
-    if output is None:
+    if output is not None:
+        write_atomically(Path(output), text if text.endswith("\n") else text + "\n")
+        click.echo(f"wrote {output}", err=True)
+    elif sys.stdout is None:
+        raise ExternalError("output", "standard output is closed", hint="--output FILE writes to a file")
+    else:
         click.echo(text, nl=not text.endswith("\n"))
-        return
-    from plait.cli.files import write_atomically
-
-    write_atomically(Path(output), text if text.endswith("\n") else text + "\n")
-    click.echo(f"wrote {output}", err=True)
 
 
 def terminal_width(output: str | None) -> int | None:
     """How wide a table may be: as the terminal, or as it likes in a file or pipe."""
-    on_terminal = output is None and sys.stdout.isatty()
+    on_terminal = output is None and _is_terminal(sys.stdout)
     return shutil.get_terminal_size().columns if on_terminal else None
+
+
+def _is_terminal(stream: IO[str] | None) -> bool:
+    return stream is not None and stream.isatty()
 
 
 def notify(notices: Iterable[Notice]) -> None:
@@ -134,19 +198,18 @@ def say_step(step: str) -> None:
 
 
 def write_json(document: object, output: str | None = None) -> None:
-    write_result(json.dumps(document, indent=2, ensure_ascii=False), output)
+    write_result(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False), output)
 
 
 def show_error(error: PlaitError, *, as_json: bool) -> int:
     """Show the error where its reader looks for it; returns the exit code."""
-    if as_json:
-        document = error.to_json() if isinstance(error, ErrorReport) else {"errors": [error.to_json()]}
-        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
-    elif sys.stderr.isatty():
+    if as_json and sys.stdout is not None:
+        click.echo(json.dumps(error.to_json(), indent=2, ensure_ascii=False))
+    elif _is_terminal(sys.stderr) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
         click.echo("\n".join(_coloured(line) for line in error.render().splitlines()), err=True)
     else:
         click.echo(error.render(), err=True)
-    return error.worst if isinstance(error, ErrorReport) else error.exit_code
+    return error.exit_code
 
 
 def _coloured(line: str) -> str:
@@ -165,7 +228,7 @@ def _coloured(line: str) -> str:
 @contextmanager
 def progress(what: str) -> Iterator[None]:
     """Say on a terminal what is going on, until it is done."""
-    if not sys.stderr.isatty():
+    if not _is_terminal(sys.stderr):
         yield
         return
     from rich.console import Console

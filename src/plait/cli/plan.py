@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
-from plait.api import compared
+from plait.api import Plan
 from plait.cli.invocation import (
-    Invocation,
+    OneOf,
     files_argument,
+    format_or_json,
+    is_given,
+    json_option,
     notify,
     open_session,
     output_option,
@@ -18,10 +23,12 @@ from plait.cli.invocation import (
     write_result,
 )
 from plait.errors import InfeasibleError, UserError
+from plait.notices import Notice
 from plait.planners import DEFAULT_PLANNER, PLANNERS
-from plait.planners.base import PlanningStatus
+from plait.quantity_text import counted
 
 FORMATS = ("text", "json", "dot", "svg")
+REFUSALS_SHOWN = 10
 
 
 @click.command("plan")
@@ -30,6 +37,7 @@ FORMATS = ("text", "json", "dot", "svg")
     "--planner",
     default=DEFAULT_PLANNER,
     show_default=True,
+    type=OneOf(PLANNERS),
     metavar="NAME",
     help=f"One of {', '.join(PLANNERS)}.",
 )
@@ -42,16 +50,18 @@ FORMATS = ("text", "json", "dot", "svg")
     show_default=True,
     help="json is the plan document, svg a picture, dot the same for Graphviz.",
 )
+@json_option
 @sample_option
 @output_option
 @click.option("--full", is_flag=True, help="Leave nothing out of long lists.")
-@click.pass_obj
+@click.pass_context
 def command(
-    invocation: Invocation,
+    context: click.Context,
     files: tuple[str, ...],
     planner: str,
     compare: bool,
     output_format: str,
+    as_json: bool,
     sample: bool,
     output: str | None,
     full: bool,
@@ -66,26 +76,33 @@ def command(
       plait plan queries.sql
       plait plan queries.sql --compare
       plait plan queries.sql --format svg --output plan.svg
-      plait plan queries.sql --format json | jq '.cost'
+      plait plan queries.sql --json | jq '.cost'
 
-    Statistics that nobody declared are assumed, and the plan says so. The exit code is 3 if the declared
-    sites can carry none of the queries.
+    Statistics that nobody declared are assumed, and the plan says so. Queries that the declared sites cannot
+    carry are refused, and named on standard error; the exit code is 3 if none of the queries is left.
     """
-    invocation.json = output_format == "json"
-    session = open_session(files)
-    if compare:
-        if output_format not in ("text", "json"):
-            raise UserError("usage", "--compare has no picture", hint="use --format text or json")
-        with progress("planning"):
-            plans = session.compare(sample=sample)
-        if output_format == "json":
-            write_json({"plans": [plan.to_json() for plan in plans]}, output)
-        else:
-            write_result(compared(plans), output)
-        return 0
-    with progress("planning"):
-        plan = session.plan(planner, sample=sample)
-    notify(plan.report.notices)
+    output_format = format_or_json(context, output_format, as_json)
+    if full and (compare or output_format != "text"):
+        raise UserError("usage", "--full is for the text of one plan", hint="the other formats are complete")
+    if not compare:
+        with open_session(files, output) as session, progress("planning"):
+            plan = session.plan(planner, sample=sample)
+        _write_plan(plan, output_format, output, full)
+        return _say_what_to_know([plan])
+    if is_given(context, "planner"):
+        raise UserError("usage", "--compare takes all planners, and --planner one", hint="give one of them")
+    if output_format not in ("text", "json"):
+        raise UserError("usage", "--compare has no picture", hint="use --format text or json")
+    with open_session(files, output) as session, progress("planning"):
+        comparison = session.compare(sample=sample)
+    if output_format == "json":
+        write_json(comparison.to_json(), output)
+    else:
+        write_result(comparison.to_text(terminal_width(output)), output)
+    return _say_what_to_know(comparison)
+
+
+def _write_plan(plan: Plan, output_format: str, output: str | None, full: bool) -> None:
     match output_format:
         case "json":
             write_json(plan.to_json(), output)
@@ -95,4 +112,23 @@ def command(
             write_result(plan.to_svg(), output)
         case _:
             write_result(plan.to_text(full=full, width=terminal_width(output)), output)
-    return InfeasibleError.exit_code if plan.report.status is PlanningStatus.INFEASIBLE else 0
+
+
+def _say_what_to_know(plans: Sequence[Plan]) -> int:
+    """Assumptions and refusals, each once; returns the exit code."""
+    notify(dict.fromkeys(notice for plan in plans for notice in plan.report.notices))
+    notify(_refusals(plan, of_several=len(plans) > 1) for plan in plans if plan.deployment.refused)
+    return 0 if any(plan.is_feasible for plan in plans) else InfeasibleError.exit_code
+
+
+def _refusals(plan: Plan, *, of_several: bool) -> Notice:
+    refused = plan.deployment.refused
+    by = f"`{plan.report.planner}` refuses" if of_several else "the sites cannot carry"
+    names = ", ".join(f"`{query.name}`" for query in refused[:REFUSALS_SHOWN])
+    more = f" and {len(refused) - REFUSALS_SHOWN:,} more" if len(refused) > REFUSALS_SHOWN else ""
+    of = counted(len(plan.deployment.queries), "query", "queries")
+    return Notice(
+        "refused-queries",
+        f"{by} {len(refused):,} of {of}: {names}{more}",
+        hint="the plan says what they lack: declare larger sites, or drop queries",
+    )

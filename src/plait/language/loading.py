@@ -14,14 +14,18 @@ from plait.language.statements import Statement, parse
 from plait.workload import Workload
 
 
-def load(paths: Sequence[Path]) -> Workload:
-    """The workload that the given files declare together, in any order.
+def load(paths: Sequence[Path | Source]) -> Workload:
+    """The workload that the given files, and texts that were read already, declare together, in any order.
 
-    Relative paths in a file start from its folder. Raises `ErrorReport` with all errors of all files.
+    Relative paths in a file start from its folder, those in a text from the current one. Raises `ErrorReport`
+    with all errors of all files.
     """
     errors: list[PlaitError] = []
     attempts = Attempts(errors)
-    sources = [(path.parent, attempts.run(read_source, path)) for path in paths]
+    sources = [
+        (Path.cwd(), path) if isinstance(path, Source) else (path.parent, attempts.run(read_source, path))
+        for path in paths
+    ]
     return _load([(folder, source) for folder, source in sources if source is not None], errors)
 
 
