@@ -9,11 +9,11 @@ together as `ErrorReport`.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 
@@ -188,11 +188,42 @@ def closest(name: str, candidates: Iterable[str]) -> str:
     >>> closest("flihgts", ["flights", "weather"])
     'did you mean `flights`?'
     """
-    known = sorted(set(candidates))
-    folded = {candidate.lower(): candidate for candidate in known}
-    matches = get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
-    if matches:
-        return f"did you mean `{folded[matches[0]]}`?"
-    if known and len(known) <= 12:
-        return f"there is {', '.join(f'`{candidate}`' for candidate in known)}"
+    known = _Names.of(tuple(candidates))
+    match = known.closest(name.lower()[:_LONGEST_COMPARED])
+    if match:
+        return f"did you mean `{match}`?"
+    if known.shown and len(known.shown) <= 12:
+        return f"there is {', '.join(f'`{candidate}`' for candidate in sorted(known.shown.values()))}"
     return ""
+
+
+_LONGEST_COMPARED = 128
+_NEIGHBOURS = 50
+
+
+class _Names:
+    """Names to compare with.
+
+    Of many, only those are compared that share the longest beginnings or endings with what is looked for,
+    since a misspelling leaves one of them intact, and hundreds of errors may look among thousands of names.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.shown = {name.lower(): name for name in sorted(set(names))}
+        self._sorted = sorted(self.shown)
+        self._reversed = sorted(name[::-1] for name in self.shown)
+
+    @staticmethod
+    @lru_cache(maxsize=4)
+    def of(names: tuple[str, ...]) -> _Names:
+        return _Names(names)
+
+    def closest(self, folded: str) -> str:
+        like_it = {*_around(folded, self._sorted), *(n[::-1] for n in _around(folded[::-1], self._reversed))}
+        matches = get_close_matches(folded, sorted(like_it), n=1, cutoff=0.62)
+        return self.shown[matches[0]] if matches else ""
+
+
+def _around(name: str, ordered: Sequence[str]) -> Sequence[str]:
+    place = bisect_left(ordered, name)
+    return ordered[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS]
