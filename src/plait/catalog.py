@@ -96,11 +96,9 @@ class Link:
 
 @dataclass(frozen=True)
 class Sink:
-    """Where a query's rows go: a folder, unless `kind` says otherwise."""
+    """Where a query's rows go: a folder."""
 
     target: str
-    kind: str = "files"
-    options: Mapping[str, OptionValue] = field(default_factory=lambda: EMPTY)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def bind_queries(declarations: Declarations) -> tuple[Mapping[str, Query], list[
 
 
 class _QueriesBinder:
-    """Implements `bind_from.Relations`: what the names of the catalog and of queries stand for."""
+    """Implements `bind_items.Relations`: what the names of the catalog and of queries stand for."""
 
     def __init__(self, declarations: Declarations) -> None:
         self._declarations = declarations
@@ -91,11 +91,14 @@ class _QueriesBinder:
             *(table.name for table in declarations.catalog.tables.values()),
             *(query.statement.name.text for query in declarations.queries.values()),
         ]
+        hint = closest(node.name, known)
+        if dropped is None and not hint.startswith("did"):
+            hint += "\nif another file declares it, name that file too"
         return UserError(
             "unknown-relation",
             f"there is no stream, table or query `{node.name}`",
             detail="" if dropped is None else f"it was dropped at {dropped}",
-            hint=closest(node.name, known),
+            hint=hint.strip(),
             span=span_of(node.this, source),
         )
 

@@ -10,6 +10,7 @@ from sqlglot import exp
 from plait.errors import Source, Span, UnsupportedError, UserError, closest
 from plait.expressions import types
 from plait.expressions.types import Kind, Type
+from plait.language.limits import clip
 from plait.language.spans import span_of
 
 _TYPES = {
@@ -93,5 +94,4 @@ def _decimal(node: exp.Expr, source: Source) -> Type:
 
 def _written(node: exp.Expr, source: Source) -> str:
     span = span_of(node, source)
-    text = " ".join(source.text[span.start : span.end].split())
-    return text if len(text) <= 40 else text[:39] + "…"
+    return clip(source.text[span.start : span.end])

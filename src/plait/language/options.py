@@ -24,6 +24,7 @@ from pathlib import PurePath, PureWindowsPath
 
 from plait.catalog import OptionValue, Secret
 from plait.errors import PlaitError, Span, UserError, closest
+from plait.language.limits import clip
 from plait.language.quantities import (
     QuantityError,
     parse_bandwidth,
@@ -33,24 +34,6 @@ from plait.language.quantities import (
     parse_number,
     parse_rate,
 )
-
-__all__ = [
-    "LINK_OPTIONS",
-    "QUERY_OPTIONS",
-    "SITE_OPTIONS",
-    "STREAM_OPTIONS",
-    "TABLE_OPTIONS",
-    "Option",
-    "OptionRule",
-    "QuantityError",
-    "WrittenOption",
-    "check_path",
-    "parse_bandwidth",
-    "parse_bytes",
-    "parse_duration",
-    "parse_rate",
-    "read_options",
-]
 
 MAX_CORES = 10**6
 MAX_PATH_LENGTH = 1000
@@ -94,7 +77,7 @@ def _choice(*choices: str) -> Callable[[str], str]:
         if folded not in choices:
             there_is = ", ".join(f"'{choice}'" for choice in choices)
             hint = closest(folded, choices) if len(choices) > 1 else ""
-            raise QuantityError(f"`{_clip(text)}` is not one of {there_is}", hint or f"use {there_is}")
+            raise QuantityError(f"`{clip(text)}` is not one of {there_is}", hint or f"use {there_is}")
         return folded
 
     return read
@@ -102,21 +85,21 @@ def _choice(*choices: str) -> Callable[[str], str]:
 
 def _read_name(text: str) -> str:
     if not NAME.fullmatch(text):
-        raise QuantityError(f"`{_clip(text)}` is not a name", "for example 'atlanta'")
+        raise QuantityError(f"`{clip(text)}` is not a name", "for example 'atlanta'")
     return text
 
 
 def _read_boolean(text: str) -> bool:
     folded = text.strip().lower()
     if folded not in ("true", "false"):
-        raise QuantityError(f"`{_clip(text)}` is neither true nor false", "use true or false")
+        raise QuantityError(f"`{clip(text)}` is neither true nor false", "use true or false")
     return folded == "true"
 
 
 def _read_character(text: str) -> str:
     if len(text) != 1 or not (text.isprintable() or text == "\t") or text in "\"'":
         raise QuantityError(
-            f"`{_clip(text)}` is not one character that can separate values", "for example ','"
+            f"`{clip(text)}` is not one character that can separate values", "for example ','"
         )
     return text
 
@@ -130,7 +113,7 @@ def _read_start(text: str) -> str:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
         raise QuantityError(
-            f"`{_clip(text)}` is no position in a stream", "use 'earliest', 'latest' or '2026-01-31 12:00:00'"
+            f"`{clip(text)}` is no position in a stream", "use 'earliest', 'latest' or '2026-01-31 12:00:00'"
         ) from None
     if moment.tzinfo is not None:
         raise QuantityError("a start position is in UTC and has no zone", "for example '2026-01-31 12:00:00'")
@@ -152,6 +135,10 @@ def check_path(text: str) -> str:
     return text
 
 
+def _memory(text: str) -> int:
+    return parse_bytes(text, needs_unit=True)
+
+
 def _duration(text: str) -> int:
     return parse_duration(text)
 
@@ -162,10 +149,6 @@ def _positive_duration(text: str) -> int:
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _VARIABLE = re.compile(r"\$\{([^}]*)\}?")
-
-
-def _clip(text: str) -> str:
-    return text if len(text) <= 40 else text[:39] + "…"
 
 
 _STORAGE = (
@@ -195,7 +178,7 @@ TABLE_OPTIONS = (
 )
 SITE_OPTIONS = (
     OptionRule("cores", lambda text: parse_number(text, most=MAX_CORES), "cores for operators", "4"),
-    OptionRule("memory", parse_bytes, "memory for operators", "'16 GB'"),
+    OptionRule("memory", _memory, "memory for operators", "'16 GB'"),
     OptionRule("bandwidth", parse_bandwidth, "of the network card, in each direction", "'1 Gbps'"),
     OptionRule("in_bandwidth", parse_bandwidth, "of what comes in", "'1 Gbps'"),
     OptionRule("out_bandwidth", parse_bandwidth, "of what goes out", "'1 Gbps'"),
@@ -205,7 +188,6 @@ LINK_OPTIONS = (
     OptionRule("bandwidth", parse_bandwidth, "of the link, in each direction", "'100 Mbps'"),
     OptionRule("latency", _duration, "one way", "'20 ms'"),
 )
-QUERY_OPTIONS: tuple[OptionRule, ...] = ()
 
 
 def read_options(
@@ -240,17 +222,12 @@ def _rule(key: str, by_key: Mapping[str, OptionRule], item: WrittenOption) -> Op
     rule = by_key.get(f"{prefix}.*" if dot and rest else key)
     if rule is None:
         known = [known.replace(".*", ".<column>") for known in by_key]
-        if not known:
-            hint = "leave WITH (…) out"
-        else:
-            suggestion = closest(key, known)
-            hint = (
-                suggestion
-                if suggestion.startswith("did")
-                else f"there is {', '.join(f'`{k}`' for k in known)}"
-            )
+        suggestion = closest(key, known)
+        hint = (
+            suggestion if suggestion.startswith("did") else f"there is {', '.join(f'`{k}`' for k in known)}"
+        )
         raise UserError(
-            "unknown-option", f"there is no option `{_clip(key)}` here", hint=hint, span=item.key_span
+            "unknown-option", f"there is no option `{clip(key)}` here", hint=hint, span=item.key_span
         )
     return rule
 
@@ -281,7 +258,7 @@ def _read_value(rule: OptionRule, item: WrittenOption, environment: Mapping[str,
         # The reason could quote the value.
         raise UserError(
             "option-value",
-            f"`{item.key}`: what `{_clip(item.text)}` stands for cannot be used",
+            f"`{item.key}`: what `{clip(item.text)}` stands for cannot be used",
             hint=f"it must read like {rule.example}, without `..`",
             span=item.span,
         ) from None
@@ -293,7 +270,7 @@ def _variable(found: re.Match[str], item: WrittenOption, environment: Mapping[st
     if not found[0].endswith("}") or not NAME.fullmatch(name):
         raise UserError(
             "option-variable",
-            f"`{_clip(found[0])}` names no variable",
+            f"`{clip(found[0])}` names no variable",
             hint="for example ${NAME}",
             span=item.span,
         )

@@ -10,6 +10,7 @@ import re
 from fractions import Fraction
 
 from plait.errors import closest
+from plait.language.limits import clip
 
 MAX_DURATION_US = 100 * 365 * 86_400 * 1_000_000
 MAX_BYTES = 10**18
@@ -97,18 +98,20 @@ def _duration_unit_us(unit: str) -> int:
         )
     if name not in DURATION_UNITS_US:
         hint = closest(name, DURATION_UNITS_US) or "units are microseconds to weeks, such as '5 minutes'"
-        raise QuantityError(f"there is no unit of time `{_clip(unit)}`", hint)
+        raise QuantityError(f"there is no unit of time `{clip(unit)}`", hint)
     return DURATION_UNITS_US[name]
 
 
-def parse_bytes(text: str) -> int:
-    """A size in bytes; without a unit the number of bytes.
+def parse_bytes(text: str, *, needs_unit: bool = False) -> int:
+    """A size in bytes; without a unit the number of bytes, unless `needs_unit` refuses that.
 
     >>> parse_bytes("16 GB"), parse_bytes("64 KiB"), parse_bytes("120")
     (16000000000, 65536, 120)
     """
     example = "for example '16 GB', '512 MiB'"
     number, unit = _number_and_unit(text, "a size", example)
+    if needs_unit and not unit:
+        raise QuantityError(f"the size {_shown(text)} lacks a unit", f"for example '{text.strip()} GB'")
     match = _SIZE_UNIT.fullmatch(unit or "B")
     if match is None:
         raise QuantityError(f"{_shown(text)} has no unit of size", example)
@@ -130,7 +133,7 @@ def parse_bandwidth(text: str) -> float:
     number, unit = _number_and_unit(text, "a bandwidth", example)
     match = _BANDWIDTH_UNIT.fullmatch(unit)
     if match is None:
-        problem = "lacks a unit" if not unit else f"has the unknown unit `{_clip(unit)}`"
+        problem = "lacks a unit" if not unit else f"has the unknown unit `{clip(unit)}`"
         raise QuantityError(f"the bandwidth {_shown(text)} {problem}", example)
     scaled = number * _SCALES[(match["prefix"] or "").lower()]
     bytes_per_s = float(scaled / 8 if match["bits"] else scaled)
@@ -197,8 +200,4 @@ def _number_and_unit(text: str, what: str, example: str) -> tuple[Fraction, str]
 
 
 def _shown(text: str) -> str:
-    return f"`{_clip(text.strip())}`"
-
-
-def _clip(text: str) -> str:
-    return text if len(text) <= 40 else text[:39] + "…"
+    return f"`{clip(text.strip())}`"

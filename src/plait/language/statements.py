@@ -94,7 +94,6 @@ class CreateQuery:
     name: Name
     site: Name | None
     sink: QuerySink | None
-    options: tuple[Option, ...]
     select: exp.Query
     source: Source
     span: Span

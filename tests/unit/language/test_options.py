@@ -5,7 +5,8 @@ import pytest
 from plait.catalog import Secret
 from plait.errors import PlaitError, Source
 from plait.language import quantities
-from plait.language.options import Option, QuantityError
+from plait.language.options import Option
+from plait.language.quantities import QuantityError
 from plait.language.statements import CreateLink, CreateSite, CreateStream, CreateTable, parse
 
 HEADS = {
