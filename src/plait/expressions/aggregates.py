@@ -15,9 +15,12 @@ from plait.expressions.functions import FunctionTypeError
 from plait.expressions.nodes import Expression
 from plait.expressions.types import (
     BIGINT,
+    BOOLEAN,
+    DATE,
     DOUBLE,
     INTERVAL,
     MAX_DECIMAL_PRECISION,
+    TIMESTAMP,
     Kind,
     Type,
     decimal,
@@ -127,16 +130,19 @@ def aggregate_type(name: str, types: tuple[Type, ...]) -> Type:
     result = aggregate.rule(types)
     if result is None:
         given = ", ".join(map(str, types))
-        raise FunctionTypeError(f"`{aggregate.usage}` cannot take ({given})", _hint(types))
+        raise FunctionTypeError(f"`{aggregate.usage}` cannot take ({given})", _hint(name, types))
     return result
 
 
-def _hint(types: tuple[Type, ...]) -> str:
-    if INTERVAL in types:
+def _hint(name: str, types: tuple[Type, ...]) -> str:
+    if len(types) != 1:
+        different = "; count(DISTINCT a, b) counts different pairs" if name == "count" else ""
+        return f"give it one argument{different}"
+    if types[0] == INTERVAL:
         return "aggregate a number: timestampdiff(unit, from, to)"
-    if any(type_.kind is Kind.STRING for type_ in types):
-        return "write CAST(… AS a number) around the STRING"
-    return ""
+    if types[0] in (DATE, TIMESTAMP):
+        return "aggregate a number: unix_seconds(t) gives one"
+    return f"write CAST(… AS {'INT' if types[0] == BOOLEAN else 'DOUBLE'}) around the {types[0]}"
 
 
 def coerce_arguments(name: str, arguments: Sequence[Expression]) -> tuple[Expression, ...]:

@@ -11,7 +11,7 @@ becomes that key; a column that is left over was not grouped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -32,11 +32,9 @@ from plait.language.outputs import (
     project,
     written_name,
 )
-from plait.language.scope import BoundRelation, VisibleColumn
+from plait.language.scope import EDGES, WINDOW_FIELDS, BoundRelation, VisibleColumn
 from plait.language.spans import span_of
 from plait.plan.nodes import Aggregate, Filter, SortKey
-
-Resolve = Callable[[exp.Column], Expression]
 
 
 @dataclass(frozen=True)
@@ -250,10 +248,17 @@ class Block:
                 break
         item = [item for item in self._scope.items if item.offset <= column.index][-1]
         name = item.relation.columns[column.index - item.offset]
+        hint = f"add it to GROUP BY, or take one value of the group: max({name})"
+        if name.lower() in EDGES:
+            field = next(field for field, edge in WINDOW_FIELDS.items() if edge == name.lower())
+            hint = (
+                f"this is the column `{name}` of {f'`{item.name}`' if item.name else 'the subquery'};\n"
+                f"the window of this block is `window.{field}`"
+            )
         return UserError(
             "not-grouped",
             f"`{name}` is neither in GROUP BY nor inside an aggregate",
-            hint=f"add it to GROUP BY, or take one value of the group: max({name})",
+            hint=hint,
             span=span_of(written, self._source),
         )
 

@@ -19,6 +19,7 @@ from plait.expressions.nodes import FALSE, TRUE, Column, Expression, Literal
 from plait.expressions.types import BOOLEAN, INTERVAL, STRING, Kind, Type
 from plait.language.attempts import Attempts
 from plait.language.data_types import value_type
+from plait.language.limits import clip
 from plait.language.spans import span_of
 from plait.language.window_spellings import duration_us
 from plait.plan.nodes import AggregateCall
@@ -107,6 +108,7 @@ class ExpressionBinder:
         """Any expression, with whatever type it has."""
         kind = type(node)
         if kind in _BINARY:
+            self._check_quotes(node)
             return self._build(node, _BINARY[kind], self.bind(node.this), self.bind(node.expression))
         if kind in _CHAINS:
             return self._build(node, _CHAINS[kind], *(self.bind(term) for term in _chain(node)))
@@ -193,9 +195,39 @@ class ExpressionBinder:
             case exp.Interval():
                 return Literal(duration_us(node, self._source, signed=True), INTERVAL)
             case exp.Literal() if node.is_string:
+                if self._is_double_quoted(node) and self._is_column(node.name):
+                    raise self._quoted_name(node)
                 return Literal(node.this, STRING)
             case _:
                 return self._number(node, node.name)
+
+    def _check_quotes(self, node: exp.Expr) -> None:
+        """`"kind" = "start"` compares two constants, which nobody means."""
+        first, second = node.this, node.expression
+        if all(isinstance(side, exp.Literal) and side.is_string for side in (first, second)):
+            for side in (first, second):
+                if self._is_double_quoted(side):
+                    raise self._quoted_name(side)
+
+    def _is_double_quoted(self, literal: exp.Literal) -> bool:
+        start = literal.meta.get("start")
+        return start is not None and self._source.text[start] == '"'
+
+    def _is_column(self, name: str) -> bool:
+        try:
+            self._resolve(exp.column(name))
+        except UserError as error:
+            return error.code == "ambiguous-column"
+        return True
+
+    def _quoted_name(self, literal: exp.Literal) -> PlaitError:
+        name = clip(literal.name)
+        return UserError(
+            "double-quotes",
+            f"a text in double quotes is a constant, and `{name}` reads like a column",
+            hint=f"for the column write `{name}` in backquotes, for the text '{name}'",
+            span=span_of(literal, self._source),
+        )
 
     def _number(self, node: exp.Expr, text: str) -> Expression:
         try:

@@ -116,14 +116,14 @@ def _ticking(item: WrittenItem, source: Source) -> BoundRelation:
             "no-window",
             f"{item.label} needs a window of its own here: this block is evaluated tick by tick",
             detail="the windows inside it only say which rows meet, not when an answer is due",
-            hint="write the window behind it: `(SELECT …) x [RANGE 5 MINUTES SLIDE 1 MINUTE]`",
+            hint=f"write `{_with_window(item, 'RANGE 5 MINUTES SLIDE 1 MINUTE')}`",
             span=span_of(item.node, source),
         )
     if isinstance(relation.plan.timing, Flowing):
         raise UserError(
             "no-window",
             f"{item.label} needs a window: this block is evaluated over the rows of a window, tick by tick",
-            hint=f"write `{item.alias or '(SELECT …) x'} [RANGE 5 MINUTES SLIDE 1 MINUTE]`",
+            hint=f"write `{_with_window(item, 'RANGE 5 MINUTES SLIDE 1 MINUTE')}`",
             span=span_of(item.node, source),
         )
     return relation
@@ -140,10 +140,16 @@ def _instant(item: WrittenItem, is_alone: bool, source: Source) -> BoundRelation
         raise UserError(
             "no-window",
             f"{item.label} needs a window: its rows would wait for ever for rows to join",
-            hint=f"write `{item.alias or '(SELECT …) x'} [RANGE 5 MINUTES]`",
+            hint=f"write `{_with_window(item, 'RANGE 5 MINUTES')}`",
             span=span_of(item.node, source),
         )
     return relation
+
+
+def _with_window(item: WrittenItem, window: str) -> str:
+    """How a FROM item is written with a window."""
+    written = item.node.name if isinstance(item.node, exp.Table) else "(SELECT …)"
+    return f"{written} [{window}]" + (f" AS {item.alias}" if item.alias not in (None, written) else "")
 
 
 def _check_windowable(item: WrittenItem) -> None:

@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.tokenizer_core import TokenType
 
-from plait.errors import UnsupportedError, UserError
+from plait.errors import UnsupportedError, UserError, closest
 from plait.language.quantities import QuantityError, parse_duration
 from plait.language.strict_parser import StrictParser
 
@@ -127,7 +127,9 @@ class PlaitParser(StrictParser):
         size = self._parse_extent(unit)
         slide = self._parse_extent(unit) if self._match_text_seq("SLIDE") else None
         if not self._match(TokenType.R_BRACKET):
-            self.raise_error("expected SLIDE or ]")
+            comma = self._match(TokenType.COMMA, advance=False)
+            hint = "no comma: [RANGE 5 MINUTES SLIDE 1 MINUTE]" if comma else ""
+            self.raise_error("expected ]" if slide else "expected SLIDE or ]", hint=hint)
         return self._mark(WindowClause(unit=unit, size=size, slide=slide, partition=partition), first)
 
     def _parse_extent(self, unit: str) -> exp.Expr:
@@ -141,7 +143,7 @@ class PlaitParser(StrictParser):
                 span=self.span(first),
             )
         if unit == "range":
-            return self._parse_duration_until(lambda: self._match_text_seq("SLIDE", advance=False))
+            return self._parse_duration_until(self._at_slide)
         if not self._match(TokenType.NUMBER) or not first.text.isdecimal() or int(first.text) == 0:
             raise UserError(
                 "window-rows",
@@ -150,6 +152,12 @@ class PlaitParser(StrictParser):
                 span=self.span(first, first) if first else self.span(self._prev),
             )
         return self.expression(exp.Literal(this=first.text, is_string=False), first)
+
+    def _at_slide(self) -> bool:
+        word = self._curr.text.upper()
+        if closest(word, ("SLIDE",)).startswith("did") and word != "SLIDE":
+            self.raise_error("expected SLIDE or ]", hint="did you mean `SLIDE`?")
+        return word == "SLIDE"
 
     def _parse_duration_until(
         self, ends: Callable[[], bool], *, positive: bool = True, signed: bool = False

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from plait.errors import ErrorReport, PlaitError, Source
+from plait.errors import ErrorReport, PlaitError, Source, UserError
 from plait.language.attempts import Attempts
 from plait.language.bind import bind_queries
 from plait.language.catalog_builder import build_catalog
-from plait.language.limits import read_source
+from plait.language.limits import MAX_ERRORS, read_source
 from plait.language.statements import Statement, parse
 from plait.workload import Workload
+
+# Errors of a name that nothing declares.
+_MISSING = frozenset({"unknown-relation", "unknown-site"})
 
 
 def load(paths: Sequence[Path | Source]) -> Workload:
@@ -22,11 +26,22 @@ def load(paths: Sequence[Path | Source]) -> Workload:
     """
     errors: list[PlaitError] = []
     attempts = Attempts(errors)
+    given: set[Path] = set()
     sources = [
-        (Path.cwd(), path) if isinstance(path, Source) else (path.parent, attempts.run(read_source, path))
+        (Path.cwd(), path)
+        if isinstance(path, Source)
+        else (path.parent, attempts.run(_read_once, path, given))
         for path in paths
     ]
     return _load([(folder, source) for folder, source in sources if source is not None], errors)
+
+
+def _read_once(path: Path, given: set[Path]) -> Source:
+    source = read_source(path)
+    if path.resolve() in given:
+        raise UserError("source-file", f"the file {path} is given twice", hint="name it once")
+    given.add(path.resolve())
+    return source
 
 
 def load_text(text: str, name: str = "<sql>", base: Path | None = None) -> Workload:
@@ -44,5 +59,24 @@ def _load(sources: Iterable[tuple[Path, Source]], errors: list[PlaitError]) -> W
     queries, query_errors = bind_queries(declarations)
     errors += [*declarations.errors, *query_errors]
     if errors:
-        raise ErrorReport(errors)
+        raise _report(errors)
     return Workload(declarations.catalog, queries)
+
+
+def _report(errors: Sequence[PlaitError]) -> ErrorReport:
+    """All errors, or the first of very many. What is missing in many places is one error."""
+    firsts: dict[object, PlaitError] = {}
+    places: Counter[object] = Counter()
+    for error in ErrorReport(errors).errors:
+        key: object = error.message if error.code in _MISSING else id(error)
+        firsts.setdefault(key, error)
+        places[key] += 1
+    for name, error in firsts.items():
+        if places[name] > 1:
+            more = f"and in {places[name] - 1:,} more place{'s' if places[name] > 2 else ''}"
+            error.detail = f"{error.detail}\n{more}".strip()
+    shown = list(firsts.values())
+    if len(shown) > MAX_ERRORS:
+        message = f"there are {len(shown):,} errors; the first {MAX_ERRORS} are shown"
+        shown = [UserError("too-many-errors", message), *shown[:MAX_ERRORS]]
+    return ErrorReport(shown)

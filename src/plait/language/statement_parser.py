@@ -17,7 +17,8 @@ from plait.expressions.types import TIMESTAMP
 from plait.language import limits, options
 from plait.language.data_types import no_such_type, stored_type
 from plait.language.dialect import Plait, PlaitParser
-from plait.language.options import NAME, Option, OptionRule, QuantityError, WrittenOption
+from plait.language.options import NAME, Option, OptionRule, WrittenOption
+from plait.language.quantities import QuantityError
 from plait.language.statements import (
     ColumnDeclaration,
     CreateLink,
@@ -228,7 +229,7 @@ class StatementParser(PlaitParser):
             raise UserError(
                 "name",
                 f"`{limits.clip(token.text)}` cannot be a name",
-                hint="names have letters, digits and `_`, begin with no digit, and are at most 128 long",
+                hint="names have letters (a to z), digits and `_`, begin with no digit, at most 128 in all",
                 span=span,
             )
         if self._curr.token_type is TokenType.DOT:
@@ -236,6 +237,8 @@ class StatementParser(PlaitParser):
         return Name(token.text, span)
 
     def _parse_link_ends(self) -> tuple[Name, Name]:
+        if self._match(TokenType.FROM, advance=False):
+            self.raise_error("expected the site where the link begins", hint="leave FROM out: `a TO b`")
         source = self._parse_name("the site where the link begins")
         if not self._match_text_seq("TO"):
             self.raise_error("expected TO")
@@ -435,11 +438,18 @@ class StatementParser(PlaitParser):
                 written.append(self._parse_option())
                 if not self._match(TokenType.COMMA):
                     if not self._match(TokenType.R_PAREN):
-                        self.raise_error("expected , or ) (a value with a unit goes in quotes: '5 s')")
+                        self._refuse_after_option()
                     break
         read, errors = options.read_options(rules, written)
         self._errors += errors
         return read
+
+    def _refuse_after_option(self) -> NoReturn:
+        if self._next.token_type in (TokenType.EQ, TokenType.DOT):
+            hint = "a comma is missing before it"
+        else:
+            hint = "a value with a unit goes in quotes: '5 s'"
+        self.raise_error("expected , or )", hint=hint)
 
     def _parse_option(self) -> WrittenOption:
         first = self._curr
@@ -468,10 +478,8 @@ class StatementParser(PlaitParser):
         name = self._parse_declared_name("query")
         site = self._parse_name("the site that wants the results") if self._match_text_seq("AT") else None
         sink = self._parse_sink() if self._match(TokenType.INTO) else None
-        read = self._parse_options(options.QUERY_OPTIONS)
         if not self._match(TokenType.ALIAS):
-            expected = [word for word, given in (("AT", site), ("INTO", sink)) if given is None]
-            self.raise_error(f"expected {' or '.join([*expected, 'AS'])}")
+            self._refuse_head(site, sink)
         first = self._curr
         select = self._parse_ddl_select()
         if not isinstance(select, exp.Query):
@@ -481,7 +489,17 @@ class StatementParser(PlaitParser):
         self._mark(select, first)
         if self._tokens_size > limits.MAX_TREE_DEPTH:
             limits.check_tree(select, self.source)
-        return CreateQuery(name, site, sink, read, select, self.source, whole)
+        return CreateQuery(name, site, sink, select, self.source, whole)
+
+    def _refuse_head(self, site: Name | None, sink: QuerySink | None) -> NoReturn:
+        """Something else than AS behind the name, site and folder of a query."""
+        hint = ""
+        if self._match(TokenType.WITH, advance=False) and self._next.token_type is TokenType.L_PAREN:
+            hint = "a query has no options: leave WITH (…) out"
+        elif self._match_text_seq("AT", advance=False) and sink is not None:
+            hint = "AT goes before INTO"
+        before_as = "" if sink else "INTO or " if site else "AT, INTO or "
+        self.raise_error(f"expected {before_as}AS", hint=hint)
 
     def _parse_sink(self) -> QuerySink:
         token = self._curr

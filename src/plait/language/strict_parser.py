@@ -27,6 +27,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from plait.errors import ExternalError, Source, Span
 from plait.language.data_types import NESTED_TYPES, no_such_type
+from plait.language.limits import clip
 
 if not str(sqlglot_parser.__file__).endswith(".py"):  # a compiled class cannot be extended
     raise ExternalError(
@@ -47,10 +48,11 @@ _NOT_NESTED: Collection[TokenType] = frozenset()
 class QuerySyntaxError(ParseError):
     """What is wrong, and at which token (None: the text ended). sqlglot may catch it and try another way."""
 
-    def __init__(self, message: str, token: Token | None) -> None:
+    def __init__(self, message: str, token: Token | None, hint: str) -> None:
         super().__init__(message)
         self.message = message
         self.token = token
+        self.hint = hint
 
 
 class StrictParser(SparkParser):
@@ -102,8 +104,8 @@ class StrictParser(SparkParser):
 
     # Errors and places
 
-    def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
-        raise QuerySyntaxError(message, token or self._curr or None)
+    def raise_error(self, message: str, token: Token | None = None, hint: str = "") -> NoReturn:
+        raise QuerySyntaxError(message, token or self._curr or None, hint)
 
     def span(self, first: Token, last: Token | None = None) -> Span:
         """From a token to another, by default the last one consumed."""
@@ -136,6 +138,14 @@ class StrictParser(SparkParser):
     def _parse_statement(self) -> exp.Expr | None:
         """The query after WITH, or the body of a common table expression."""
         return self._parse_ddl_select()
+
+    def _parse_table_part(self, schema: bool = False) -> exp.Expr | None:
+        if self._curr.token_type is TokenType.STRING:
+            self.raise_error(
+                "expected the name of a stream, table or query",
+                hint=f"names go without quotes, or in backquotes: `{clip(self._curr.text)}`",
+            )
+        return super()._parse_table_part(schema)
 
     def _parse_select_query(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         if self._curr.token_type in (
@@ -248,11 +258,10 @@ class StrictParser(SparkParser):
         return self.expression(exp.Literal(this=token.text, is_string=False), token)
 
     def _parse_primary(self) -> exp.Expr | None:
-        first = self._curr
+        first, second = self._curr, self._next
         primary = super()._parse_primary()
-        if isinstance(primary, exp.Concat):  # strings side by side are one string
-            text = "".join(part.name for part in primary.expressions)
-            return self._mark(exp.Literal(this=text, is_string=True), first)
+        if isinstance(primary, exp.Concat):  # strings side by side: Spark's one string, but hardly meant
+            self.raise_error("unexpected token", second, "a comma is missing before it, or || to join texts")
         if isinstance(primary, exp.Paren):
             return self._mark(primary, first)
         return primary
@@ -290,7 +299,9 @@ class StrictParser(SparkParser):
             raise no_such_type(
                 f"{first.text.upper()}<…>", self.span(first), NESTED_TYPES.get(first.text.upper())
             )
-        return super()._parse_types(check_func, schema, allow_identifiers, with_collation)
+        first = self._curr
+        type_ = super()._parse_types(check_func, schema, allow_identifiers, with_collation)
+        return self._mark(type_, first) if isinstance(type_, exp.DataType) else type_
 
     def _parse_closed(self, parse_method: Callable[[], exp.Expr | None]) -> exp.Expr:
         """The inside of a call with syntax of its own, up to its closing parenthesis, which must be there."""

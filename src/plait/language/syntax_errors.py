@@ -10,19 +10,16 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from plait.errors import Source, Span, UserError, closest
+from plait.language.data_types import no_such_type
 from plait.language.limits import clip
 from plait.language.strict_parser import QuerySyntaxError
 
-# fmt: off
-KEYWORDS = frozenset({
-    "SELECT", "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "UNION", "JOIN", "LEFT",
-    "RIGHT", "FULL", "OUTER", "INNER", "CROSS", "DISTINCT", "BETWEEN", "LIKE", "WITH", "RANGE",
-    "ROWS", "SLIDE", "PARTITION", "INTERVAL", "MINUTES", "SECONDS", "HOURS", "CREATE", "STREAM",
-    "TABLE", "SITE", "CONTINUOUS", "QUERY", "WATERMARK", "INTO", "CASE", "WHEN", "THEN", "ELSE",
-    "FILTER",
-})
-# fmt: on
-_WORD = re.compile(r"[A-Za-z_]{3,}")
+# What may follow a part of a query that reads well.
+_CLAUSES = (
+    "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "UNION", "JOIN", "LEFT", "RIGHT", "FULL", "INNER",
+    "CROSS", "ON", "USING", "AND", "BETWEEN", "LIKE", "WHEN", "THEN", "ELSE", "FILTER", "OVER",
+)  # fmt: skip
+_KEYWORD = re.compile(r"[A-Z]{2,}")
 
 _UNTERMINATED = {
     "'": "this string has no closing '",
@@ -37,6 +34,8 @@ def explain(problem: QuerySyntaxError, tokens: Sequence[Token], source: Source) 
     place = problem.token or tokens[-1]
     found = f"found `{clip(problem.token.text)}`" if problem.token else "but the statement ends"
     message = problem.message
+    if place.token_type is TokenType.VAR and message.startswith(("Expected TYPE", "Expected type")):
+        return no_such_type(clip(place.text), Span(source, place.start, place.end + 1))
     if message.startswith(("Required argument", "Required keyword")):
         message = "expected an expression"
     elif message.startswith("Expected table name"):
@@ -52,22 +51,37 @@ def explain(problem: QuerySyntaxError, tokens: Sequence[Token], source: Source) 
         text = f"{message}, {found}"
     else:
         text = message
-    return UserError(
-        "syntax", text, hint=_misspelt(place, tokens), span=Span(source, place.start, place.end + 1)
-    )
+    hint = problem.hint or _hint(message, place, tokens, source)
+    return UserError("syntax", text, hint=hint, span=Span(source, place.start, place.end + 1))
 
 
-def _misspelt(place: Token, tokens: Sequence[Token]) -> str:
-    """A keyword that the word at the place, or the one before it, is close to."""
-    index = next((i for i, token in enumerate(tokens) if token is place), 0)
-    for token in (place, tokens[index - 1] if index else place):
-        if (
-            token.token_type is TokenType.VAR
-            and _WORD.fullmatch(token.text)
-            and token.text.upper() not in KEYWORDS
-        ):
-            hint = closest(token.text.upper(), KEYWORDS)
-            if hint:
+def _hint(message: str, place: Token, tokens: Sequence[Token], source: Source) -> str:
+    index = next(i for i, token in enumerate(tokens) if token is place)
+    if index and place.token_type in (TokenType.CREATE, TokenType.DROP):
+        return "a `;` is missing before it"
+    return _open_string(tokens[: index + 1], source) or _misspelt(message, index, tokens)
+
+
+def _open_string(tokens: Sequence[Token], source: Source) -> str:
+    """A string over several lines has often lost its end."""
+    for token in tokens:
+        if token.token_type is TokenType.STRING and "\n" in token.text:
+            place = Span(source, token.start, token.end + 1)
+            return f"the string that begins at {place} goes on to another line: is its closing quote missing?"
+    return ""
+
+
+def _misspelt(message: str, index: int, tokens: Sequence[Token]) -> str:
+    """A keyword that could stand at the place, or just before it, if what stands there is close to it."""
+    words = [tokens[index]]
+    expected: Sequence[str] = _KEYWORD.findall(message)
+    if not expected and any(token.token_type is TokenType.SELECT for token in tokens[:index]):
+        expected = _CLAUSES
+        words.append(tokens[index - 1])  # it may have been taken for an alias
+    for word in words:
+        if word.token_type is TokenType.VAR and word.text.upper() not in expected:
+            hint = closest(word.text.upper(), expected)
+            if hint.startswith("did"):
                 return hint
     return ""
 
@@ -83,4 +97,7 @@ def unreadable_text(dialect: Dialect, source: Source) -> tuple[list[Token], User
         message = _UNTERMINATED.get(source.text[start : start + 1])
         if message is None:
             message = f"this cannot be read: {error.__cause__ or 'unknown characters'}"
-        return tokenizer.tokens, UserError("unreadable", message, span=Span(source, start, start + 1))
+        hint = _open_string(tokenizer.tokens, source)
+        return tokenizer.tokens, UserError(
+            "unreadable", message, hint=hint, span=Span(source, start, start + 1)
+        )

@@ -198,7 +198,7 @@ def test_types_that_are_refused(written: str, hint: str) -> None:
         ("CREATE CONTINUOUS QUERY q INTO '../x' AS SELECT 1", "sink-path", "'../x'"),
         ("CREATE CONTINUOUS QUERY q INTO '${X}' AS SELECT 1", "sink-path", "'${X}'"),
         ("CREATE CONTINUOUS QUERY q SELECT 1", "syntax", "SELECT"),
-        ("CREATE CONTINUOUS QUERY q WITH (a = 1) AS SELECT 1", "unknown-option", "a"),
+        ("CREATE CONTINUOUS QUERY q WITH (a = 1) AS SELECT 1", "syntax", "WITH"),
     ],
 )
 def test_mistakes(text: str, code: str, where: str) -> None:

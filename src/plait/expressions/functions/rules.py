@@ -22,6 +22,7 @@ from plait.expressions.types import (
     INTEGER_ORDER,
     INTERVAL,
     MAX_DECIMAL_PRECISION,
+    STRING,
     TIMESTAMP,
     Kind,
     Type,
@@ -76,11 +77,20 @@ def _common_pair(left: Type, right: Type) -> Type:
 
 
 def _conversion_hint(left: Type, right: Type) -> str:
-    kinds = {left.kind, right.kind}
-    if Kind.STRING in kinds:
-        other = right if left.kind is Kind.STRING else left
-        return f"write CAST(… AS {other}) around the STRING; text that is no {other} gives NULL"
-    return "write a CAST"
+    types = {left, right}
+    if INTERVAL in types:
+        return "make the interval a number: timestampdiff(unit, from, to)"
+    if STRING in types:
+        other = right if left == STRING else left
+        read = f"CAST(… AS {other}) around the STRING; text that is no {other} gives NULL"
+        # Engines write fractions differently.
+        return (
+            f"write {read}" if other == DOUBLE else f"write CAST(… AS STRING) around the {other},\nor {read}"
+        )
+    if types & {DATE, TIMESTAMP}:
+        return "make the time a number: unix_seconds(t) gives one"
+    number = right if left == BOOLEAN else left
+    return f"write CAST(… AS {number}) around the BOOLEAN"
 
 
 def is_implicit(given: Type, wanted: Type) -> bool:
