@@ -11,6 +11,7 @@ first, and which one that is depends on the order that is sought here).
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -34,14 +35,15 @@ def ranks(keys: Sequence[T]) -> list[int]:
     [1, 0, 1]
     """
     ordered = sorted(keys)
-    return [ordered.index(key) for key in keys]
+    return [bisect_left(ordered, key) for key in keys]
 
 
 def refined(join: Join, colours: Sequence[int]) -> list[int]:
     """Colours of the inputs, at least as fine as the given ones."""
     view = _View(join)
     while True:
-        finer = ranks([(colour, view.of(number, colours)) for number, colour in enumerate(colours)])
+        seen = view.by_input(colours)
+        finer = ranks([(colour, seen[number]) for number, colour in enumerate(colours)])
         if len(set(finer)) == len(set(colours)):
             return finer
         colours = finer
@@ -61,21 +63,22 @@ class _View:
             if isinstance(member, Column) and member.type != DOUBLE
         }
 
-    def of(self, viewer: int, colours: Sequence[int]) -> list[list[str]]:
-        """The classes and terms that an input takes part in, by colours instead of inputs."""
-        seen = [
-            sorted(self._text(member, viewer, colours) for member in members)
-            for members in self.classes
-            if viewer in self._takers(members)
-        ]
+    def by_input(self, colours: Sequence[int]) -> list[list[list[str]]]:
+        """For each input, the classes and terms that it takes part in, by colours instead of inputs."""
+        seen: list[list[list[str]]] = [[] for _ in colours]
+        for members in self.classes:
+            for viewer in self._takers(members):
+                seen[viewer].append(sorted(self._text(member, viewer, colours) for member in members))
         ranks_of_classes = ranks(
             [sorted(self._text(member, None, colours) for member in members) for members in self.classes]
         )
         for term in self.others:
             met = {self.class_of[index] for index in columns_of(term) if index in self.class_of}
-            if viewer in self._takers([term, *(member for number in met for member in self.classes[number])]):
-                seen.append([self._text(term, viewer, colours, ranks_of_classes)])
-        return sorted(seen)
+            for viewer in self._takers(
+                [term, *(member for number in met for member in self.classes[number])]
+            ):
+                seen[viewer].append([self._text(term, viewer, colours, ranks_of_classes)])
+        return [sorted(views) for views in seen]
 
     def _takers(self, expressions: Sequence[Expression]) -> set[int]:
         return {self.owners[index] for expression in expressions for index in columns_of(expression)}

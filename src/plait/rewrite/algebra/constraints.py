@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from math import isnan
 from typing import TypeAlias
 
 from plait.expressions.nodes import FALSE, Call, Expression, Literal
@@ -27,12 +29,14 @@ class _Constraints:
     excluded: list[Literal] = field(default_factory=list)
     bounds: list[_Bound] = field(default_factory=list)
 
-    def admit(self, value: Literal) -> bool | None:
-        """Whether x may be this value; None if that is not certain."""
-        answers = [is_true_of(function, value, bound) for function, bound in self.bounds]
-        answers += [is_true_of("ne", value, excluded) for excluded in self.excluded]
-        answers += [_is_among(value, literals) for literals in self.allowed]
-        return None if None in answers else all(answers)
+    @property
+    def are_comparable(self) -> bool:
+        """Whether it is certain how all literals compare with each other: by their values."""
+        literals = [*self.excluded, *(bound for _, bound in self.bounds)]
+        literals += [literal for among in self.allowed for literal in among]
+        return len({literal.type for literal in literals}) == 1 and not any(
+            isinstance(literal.value, float) and isnan(literal.value) for literal in literals
+        )
 
 
 def tighten(terms: Iterable[Expression], is_filter: bool) -> list[Expression]:
@@ -85,34 +89,31 @@ def _collect(term: Expression, groups: dict[Expression, _Constraints]) -> bool:
 
 def _merged(subject: Expression, constraints: _Constraints, is_filter: bool) -> list[Expression] | None:
     """The constraints as few terms; None where they stay as they are."""
-    contradiction: list[Expression] | None = [FALSE] if is_filter else None
-    if constraints.allowed:
-        answers = {value: constraints.admit(value) for value in constraints.allowed[0]}
-        if None in answers.values():
-            return None
-        admitted = tuple(value for value, answer in answers.items() if answer)
-        return [membership(subject, admitted)] if admitted else contradiction
-    lowers = [bound for bound in constraints.bounds if bound[0] in ("gt", "ge")]
-    uppers = [bound for bound in constraints.bounds if bound[0] in ("lt", "le")]
-    lower, upper = _tightest(lowers), _tightest(uppers)
-    if (lowers and lower is None) or (uppers and upper is None):
+    if not constraints.are_comparable:
         return None
+    contradiction: list[Expression] | None = [FALSE] if is_filter else None
+    lower = _tightest([bound for bound in constraints.bounds if bound[0] in ("gt", "ge")])
+    upper = _tightest([bound for bound in constraints.bounds if bound[0] in ("lt", "le")])
+    bounds = [bound for bound in (lower, upper) if bound is not None]
+    excluded = {literal.value for literal in constraints.excluded}
+    if constraints.allowed:
+        common = set.intersection(*({literal.value for literal in among} for among in constraints.allowed))
+        common -= excluded
+        admitted = [
+            literal
+            for literal in constraints.allowed[0]
+            if literal.value in common and _is_within(literal, bounds)
+        ]
+        return [membership(subject, tuple(admitted))] if admitted else contradiction
     if lower is not None and upper is not None:
         sign = compare_literals(lower[1], upper[1])
-        if sign is None:
-            return None
+        assert sign is not None
         if sign > 0 or (sign == 0 and (lower[0], upper[0]) != ("ge", "le")):
             return contradiction
         if sign == 0:
-            excluded = _is_among(lower[1], tuple(constraints.excluded))
-            return contradiction if excluded else [comparison("eq", subject, lower[1])]
-    kept = [bound for bound in (lower, upper) if bound is not None]
-    inside = [
-        value
-        for value in dict.fromkeys(constraints.excluded)
-        if all(is_true_of(function, value, bound) is not False for function, bound in kept)
-    ]
-    terms = [comparison(function, subject, bound) for function, bound in kept]
+            return contradiction if lower[1].value in excluded else [comparison("eq", subject, lower[1])]
+    terms = [comparison(function, subject, bound) for function, bound in bounds]
+    inside = [literal for literal in dict.fromkeys(constraints.excluded) if _is_within(literal, bounds)]
     if len(inside) == 1:
         terms.append(comparison("ne", subject, inside[0]))
     elif inside:
@@ -120,23 +121,19 @@ def _merged(subject: Expression, constraints: _Constraints, is_filter: bool) -> 
     return terms
 
 
+def _is_within(literal: Literal, bounds: Iterable[_Bound]) -> bool:
+    return all(is_true_of(function, literal, bound) for function, bound in bounds)
+
+
 def _tightest(bounds: list[_Bound]) -> _Bound | None:
-    """The bound that implies the others; None if there is none, or if it is not certain which."""
-    return next((bound for bound in bounds if all(_implies(bound, other) for other in bounds)), None)
+    """Of lower or of upper bounds, the one that implies the others; None if there are none."""
+    return reduce(lambda best, other: best if _implies(best, other) else other, bounds) if bounds else None
 
 
 def _implies(bound: _Bound, other: _Bound) -> bool:
     """Of two lower or two upper bounds."""
     sign = compare_literals(bound[1], other[1])
-    if sign is None:
-        return False
+    assert sign is not None
     if sign == 0:
         return bound[0] == other[0] or bound[0] in ("gt", "lt")
     return sign > 0 if bound[0] in ("gt", "ge") else sign < 0
-
-
-def _is_among(value: Literal, literals: tuple[Literal, ...]) -> bool | None:
-    answers = [is_true_of("eq", value, literal) for literal in literals]
-    if any(answers):
-        return True
-    return None if None in answers else False

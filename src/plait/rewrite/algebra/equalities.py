@@ -26,7 +26,6 @@ from typing import TypeAlias
 
 from plait.expressions.nodes import (
     FALSE,
-    TRUE,
     Call,
     Column,
     Expression,
@@ -91,6 +90,7 @@ class _Closure:
     ) -> None:
         self.owners = owners
         self.known = known
+        self.guarantees = [_Guarantees(of_input) for of_input in known]
         self.known_classes = [_united(map(_equality, of_input)) for of_input in known]
         self.terms = terms
         self.contradicts = False
@@ -176,7 +176,7 @@ class _Closure:
         versions = []
         for number in range(len(self.known)):
             version = None if number == besides else self._version(term, number)
-            if version is not None and not self._is_implied(version, number):
+            if version is not None and not self.guarantees[number].imply(version):
                 versions.append(version)
         return versions
 
@@ -209,14 +209,49 @@ class _Closure:
         groups = a_class.members.values() if owner is None else [a_class.members.get(owner, ())]
         return sorted((m for group in groups for m in group if isinstance(m, Column)), key=sort_key)
 
-    def _is_implied(self, term: Expression, number: int) -> bool:
-        of_input = self.known[number]
-        if term in of_input:
+
+class _Guarantees:
+    """What an input guarantees, by what a term would have to meet in order to be implied.
+
+    A conjunction merges terms on one subject and absorbs disjunctions by some of their parts (`logic`), so
+    that a term is tried with those few facts alone: with all of them, long filters would take minutes.
+    """
+
+    def __init__(self, facts_of_input: Sequence[Expression]) -> None:
+        self.facts = frozenset(facts_of_input)
+        self.are_contradictory = simplify_predicate(conjunction(facts_of_input)) == FALSE
+        self.by_handle: dict[Expression, list[Expression]] = {}
+        for fact in facts_of_input:
+            for handle in _disjuncts(fact) or [_subject(fact)]:
+                self.by_handle.setdefault(handle, []).append(fact)
+
+    def imply(self, term: Expression) -> bool:
+        if term in self.facts or self.are_contradictory:
             return True
-        if not of_input:
-            return term == TRUE
-        before = simplify_predicate(conjunction(of_input))
-        return simplify_predicate(conjunction([*of_input, term])) == before
+        column = present_column(term)
+        if column is not None:
+            met = [fact for fact in self.facts if column in columns_of(fact)]
+        else:
+            disjuncts = _disjuncts(term)
+            handles = [*disjuncts, *map(_subject, disjuncts or [term])]
+            met = [fact for handle in handles for fact in self.by_handle.get(handle, ())]
+        met = list(dict.fromkeys(met))
+        return simplify_predicate(conjunction([*met, term])) == simplify_predicate(conjunction(met))
+
+
+def _disjuncts(term: Expression) -> Sequence[Expression]:
+    return term.arguments if isinstance(term, Call) and term.function == "or" else ()
+
+
+def _subject(term: Expression) -> Expression:
+    """What a term compares with literals; the term itself if it is of another kind."""
+    match term:
+        case Call("not", (Call("in", (subject, Literal(), *_)),)):
+            return subject
+        case Call("eq" | "ne" | "lt" | "le" | "gt" | "ge" | "in", (subject, Literal(), *_)):
+            return subject
+        case _:
+            return term
 
 
 def _with_columns(term: Expression, places: Mapping[int, Column]) -> Expression:

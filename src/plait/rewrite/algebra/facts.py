@@ -55,7 +55,8 @@ def _collected(node: Node) -> Sequence[Expression]:
             return ()
         case Union(inputs):
             first, *rest = map(facts, inputs)
-            return [term for term in first if all(term in other for other in rest)]
+            common = set(first).intersection(*rest)
+            return [term for term in first if term in common]
         case Filter(input_, predicate):
             return (*conjuncts(predicate), *facts(input_))
         case Top(input_):

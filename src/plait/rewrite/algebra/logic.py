@@ -61,13 +61,13 @@ def conjunction(terms: Iterable[Expression], is_filter: bool = False) -> Express
     >>> format_expression(conjunction([b, TRUE, a, b]))
     '(#0 and #1)'
     """
-    flat = [term for term in _flat("and", terms) if term != TRUE]
-    if is_filter and NULL_BOOLEAN in flat:
+    parts = [term for term in flat("and", terms) if term != TRUE]
+    if is_filter and NULL_BOOLEAN in parts:
         return FALSE
-    flat = tighten(dict.fromkeys(flat), is_filter)
-    if FALSE in flat:
+    parts = tighten(dict.fromkeys(parts), is_filter)
+    if FALSE in parts:
         return FALSE
-    return _built("and", _absorbed(flat, "or"), TRUE)
+    return _built("and", _absorbed(parts, "or"), TRUE)
 
 
 def disjunction(terms: Iterable[Expression], is_filter: bool = False) -> Expression:
@@ -80,29 +80,28 @@ def disjunction(terms: Iterable[Expression], is_filter: bool = False) -> Express
     >>> format_expression(disjunction([Call("and", (a, b)), Call("and", (a, c))]))
     '(#0 and (#1 or #2))'
     """
-    flat = [term for term in _flat("or", terms) if term != FALSE]
-    if TRUE in flat:
+    parts = [term for term in flat("or", terms) if term != FALSE]
+    if TRUE in parts:
         return TRUE
     if is_filter:
-        flat = [term for term in flat if term != NULL_BOOLEAN]
-    flat = _absorbed(_loosened(dict.fromkeys(flat)), "and")
-    shared = _shared_terms(flat)
+        parts = [term for term in parts if term != NULL_BOOLEAN]
+    parts = _absorbed(_loosened(dict.fromkeys(parts)), "and")
+    shared = _shared_terms(parts)
     if shared:
         rests = [
-            conjunction([t for t in _flat("and", [term]) if t not in shared], is_filter) for term in flat
+            conjunction([t for t in flat("and", [part]) if t not in shared], is_filter) for part in parts
         ]
         return conjunction([*shared, disjunction(rests, is_filter)], is_filter)
-    return _built("or", flat, FALSE)
+    return _built("or", parts, FALSE)
 
 
-def _flat(function: str, terms: Iterable[Expression]) -> list[Expression]:
+def flat(function: str, terms: Iterable[Expression]) -> list[Expression]:
+    """The terms, with the arguments of the function in place of its calls."""
     return [
         inner
         for term in terms
         for inner in (
-            _flat(function, term.arguments)
-            if isinstance(term, Call) and term.function == function
-            else [term]
+            flat(function, term.arguments) if isinstance(term, Call) and term.function == function else [term]
         )
     ]
 
@@ -118,17 +117,18 @@ def _absorbed(terms: list[Expression], inner: str) -> list[Expression]:
     """Without the terms that another one makes superfluous: `a OR (a AND b)` is `a`, and the dual."""
     if not any(isinstance(term, Call) and term.function == inner for term in terms):
         return terms
-    parts = [frozenset(_flat(inner, [term])) for term in terms]
+    parts = [frozenset(flat(inner, [term])) for term in terms]
     largest = max(map(len, parts))
     smaller = [part for part in parts if len(part) < largest]  # only such a one absorbs another
     return [term for term, mine in zip(terms, parts, strict=True) if not any(part < mine for part in smaller)]
 
 
-def _shared_terms(disjuncts: list[Expression]) -> list[Expression]:
+def _shared_terms(disjuncts: list[Expression]) -> dict[Expression, None]:
     if len(disjuncts) < 2 or not all(isinstance(t, Call) and t.function == "and" for t in disjuncts):
-        return []  # one without an AND shares nothing: absorption would have left it alone
-    first, *rest = (_flat("and", [term]) for term in disjuncts)
-    return [term for term in first if all(term in other for other in rest)]
+        return {}  # one without an AND shares nothing: absorption would have left it alone
+    first, *rest = (flat("and", [term]) for term in disjuncts)
+    common = set(first).intersection(*rest)
+    return {term: None for term in first if term in common}
 
 
 def _loosened(terms: Iterable[Expression]) -> list[Expression]:

@@ -13,7 +13,7 @@ from plait.expressions.functions import FUNCTIONS
 from plait.expressions.nodes import FALSE, TRUE, Call, Column, Expression, Literal, columns_of, transform
 from plait.expressions.types import Kind, Type
 from plait.rewrite.algebra.constants import NULL_BOOLEAN, cast_literal, fold
-from plait.rewrite.algebra.logic import compare, conjunction, disjunction, is_member, negation
+from plait.rewrite.algebra.logic import compare, conjunction, disjunction, flat, is_member, negation
 from plait.rewrite.algebra.order import in_order, sort_key
 
 
@@ -163,18 +163,16 @@ def _case(arguments: tuple[Expression, ...]) -> Expression:
 
 def _coalesce(arguments: tuple[Expression, ...]) -> Expression:
     """Flat, without NULLs and repetitions, ending with the first value that is certainly there."""
-    values: list[Expression] = []
-    for argument in arguments:
-        nested = isinstance(argument, Call) and argument.function == "coalesce"
-        for value in argument.arguments if isinstance(argument, Call) and nested else (argument,):
-            if value in values or (isinstance(value, Literal) and value.value is None):
-                continue
-            values.append(value)
+    values: dict[Expression, None] = {}
+    for value in flat("coalesce", arguments):
+        if not _is_null(value):
+            values[value] = None
             if isinstance(value, Literal):
-                return values[0] if len(values) == 1 else Call("coalesce", tuple(values))
+                break
     if not values:
         return Literal(None, arguments[0].type)
-    return values[0] if len(values) == 1 else Call("coalesce", tuple(values))
+    first, *rest = values
+    return Call("coalesce", (first, *rest)) if rest else first
 
 
 def _as_filter(expression: Expression) -> Expression:
