@@ -250,13 +250,19 @@ def _placed(graph: _Graph, middle: Mapping[str, float], *, framed: bool) -> Plac
         boxes[id_] = Rectangle(
             lefts[column], tops[item.band] + middle[id_] - item.height / 2, width, item.height
         )
-    routes = {arrow: _route([boxes[id_] for id_ in chain]) for arrow, chain in graph.chains.items()}
+    routes = {}
+    for arrow, chain in graph.chains.items():
+        column = graph.column_of[arrow[0]]
+        routes[arrow] = _route([boxes[id_] for id_ in chain], lefts[column] + widths[column])
     placed = {id_: box for id_, box in boxes.items() if graph.items[id_].width}
     return Placement(placed, routes, tuple(frames), lefts[-1] - COLUMN_GAP + padding, y - BAND_GAP)
 
 
-def _route(chain: Sequence[Rectangle]) -> tuple[tuple[float, float], ...]:
+def _route(chain: Sequence[Rectangle], column_right: float) -> tuple[tuple[float, float], ...]:
+    """Straight out of the column first: beside a narrow box there may be wider ones, above and below."""
     points = [(chain[0].right, chain[0].middle)]
+    if chain[0].right < column_right:
+        points.append((column_right, chain[0].middle))
     for passage in chain[1:-1]:
         points += [(passage.left, passage.middle), (passage.right, passage.middle)]
     return (*points, (chain[-1].left, chain[-1].middle))

@@ -86,3 +86,18 @@ def test_a_source_stands_right_before_its_reader() -> None:
     items = [Item(name, 50, 30, 0) for name in "abcd"]
     placement = lay_out(items, [("a", "b"), ("b", "c"), ("d", "c")], framed=False)
     assert placement.boxes["d"].left == placement.boxes["b"].left
+
+
+def test_arrows_bend_between_columns_only() -> None:
+    items = [
+        Item("narrow", 20, 20, 0),
+        Item("wide", 200, 20, 0),
+        Item("end", 50, 20, 0),
+        Item("far", 50, 20, 0),
+    ]
+    arrows = [("narrow", "end"), ("wide", "end"), ("end", "far"), ("narrow", "far"), ("wide", "far")]
+    placement = lay_out(items, arrows, framed=False)
+    for points in placement.routes.values():
+        for (left, start), (right, end) in pairwise(points):
+            if start != end:
+                assert not any(left < box.right and box.left < right for box in placement.boxes.values())
