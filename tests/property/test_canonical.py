@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 
 from hypothesis import HealthCheck, given, note, settings
+from tests.workloads.event_times import timed_rows
 from tests.workloads.plans import catalog, plans, rows
 
 from plait.engines.duckdb import Database
-from plait.evaluator import StoredData, difference, evaluate
-from plait.expressions.nodes import Column, Literal
-from plait.expressions.types import INT
+from plait.evaluator import StoredData, difference
 from plait.plan.format import format_plans
-from plait.plan.nodes import Node, Project
+from plait.plan.nodes import Node
 from plait.plan.signature import signature
 from plait.rewrite import RULES, Merger, canonicalise
-from plait.workload import Query
 
 EXAMPLES = int(os.environ.get("PLAIT_FUZZ_EXAMPLES", "30"))
 MODEST = settings(
@@ -26,33 +24,30 @@ MODEST = settings(
 DATABASE = Database()  # starting one for every example would take longer than the example
 
 
-def rows_of(plan: Node, data: StoredData) -> tuple[tuple[object, ...], ...]:
-    """The rows, with a column added since a query has at least one."""
-    columns = [Column(index, type_) for index, type_ in enumerate(plan.types)]
-    plan = Project(plan, (*columns, Literal(1, INT)))
-    return evaluate(Query("q", plan, tuple(f"c{i}" for i in range(len(plan.types)))), data).rows
-
-
 @MODEST
 @given(plans(), rows())
-def test_rewriting_keeps_the_rows(plan: Node, content: dict[str, list[tuple[object, ...]]]) -> None:
+def test_rewriting_keeps_rows_and_event_times(
+    plan: Node, content: dict[str, list[tuple[object, ...]]]
+) -> None:
     canonical = canonicalise(plan)
     note(format_plans({"plan": plan, "canonical": canonical}))
     with StoredData.from_rows(catalog(), content, database=DATABASE) as data:
-        assert not difference(rows_of(plan, data), rows_of(canonical, data))
+        assert not difference(timed_rows(plan, data), timed_rows(canonical, data))
 
 
 @MODEST
 @given(plans(), rows())
-def test_each_rule_keeps_the_rows(plan: Node, content: dict[str, list[tuple[object, ...]]]) -> None:
+def test_each_rule_keeps_rows_and_event_times(
+    plan: Node, content: dict[str, list[tuple[object, ...]]]
+) -> None:
     """A rule that undoes what another one did wrong would hide it in the canonical form."""
     with StoredData.from_rows(catalog(), content, database=DATABASE) as data:
-        expected = rows_of(plan, data)
+        expected = timed_rows(plan, data)
         for rule in RULES:
             rewritten = rule(plan)
             note(format_plans({"before": plan, rule.__name__: rewritten}))
             if rewritten != plan:
-                assert not difference(expected, rows_of(rewritten, data)), rule.__name__
+                assert not difference(expected, timed_rows(rewritten, data)), rule.__name__
             plan = rewritten
 
 

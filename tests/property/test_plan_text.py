@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from tests.workloads.plans import plans
 
 from plait.expressions.nodes import Call, Literal
-from plait.expressions.types import BIGINT, DATE, DOUBLE, INTERVAL, STRING, TIMESTAMP, decimal
+from plait.expressions.types import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    INTERVAL,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_RANGE_US,
+    decimal,
+)
 from plait.plan.format import format_plans, parse_plans
 from plait.plan.nodes import Field, Filter, Node, StreamScan
 
@@ -21,8 +30,8 @@ LITERALS = st.one_of(
     st.text().map(lambda value: Literal(value, STRING)),
     st.floats().map(lambda value: Literal(value, DOUBLE)),
     st.integers(-(2**63), 2**63 - 1).map(lambda value: Literal(value, BIGINT)),
-    st.integers(0, 2**50).map(lambda value: Literal(value, TIMESTAMP)),
-    st.integers().map(lambda value: Literal(value, INTERVAL)),
+    st.integers(*TIMESTAMP_RANGE_US).map(lambda value: Literal(value, TIMESTAMP)),
+    st.integers(-(2**63), 2**63 - 1).map(lambda value: Literal(value, INTERVAL)),
     st.dates(date.min, date.max).map(lambda value: Literal(value, DATE)),
     st.decimals(-999, 999, places=3, allow_nan=False).map(
         lambda value: Literal(Decimal(value), decimal(6, 3))

@@ -217,7 +217,7 @@ class _Guarantees:
     that a term is tried with those few facts alone: with all of them, long filters would take minutes.
     """
 
-    def __init__(self, facts_of_input: Sequence[Expression]) -> None:
+    def __init__(self, facts_of_input: tuple[Expression, ...]) -> None:
         self.facts = frozenset(facts_of_input)
         self.are_contradictory = simplify_predicate(conjunction(facts_of_input)) == FALSE
         self.by_handle: dict[Expression, list[Expression]] = {}
