@@ -51,13 +51,27 @@ def explain(problem: QuerySyntaxError, tokens: Sequence[Token], source: Source) 
         text = f"{message}, {found}"
     else:
         text = message
-    hint = problem.hint or _hint(message, place, tokens, source)
+    hint = problem.hint or _hint(problem, message, place, tokens, source)
     return UserError("syntax", text, hint=hint, span=Span(source, place.start, place.end + 1))
 
 
-def _hint(message: str, place: Token, tokens: Sequence[Token], source: Source) -> str:
-    index = next(i for i, token in enumerate(tokens) if token is place)
-    if index and place.token_type in (TokenType.CREATE, TokenType.DROP):
+def next_statement(problem: QuerySyntaxError, tokens: Sequence[Token]) -> list[Token]:
+    """The tokens from the place on, if a statement begins there."""
+    if problem.token is None or problem.token.token_type not in (TokenType.CREATE, TokenType.DROP):
+        return []
+    index = _index(problem.token, tokens)
+    return list(tokens[index:]) if index else []
+
+
+def _index(place: Token, tokens: Sequence[Token]) -> int:
+    return next(i for i, token in enumerate(tokens) if token is place)
+
+
+def _hint(
+    problem: QuerySyntaxError, message: str, place: Token, tokens: Sequence[Token], source: Source
+) -> str:
+    index = _index(place, tokens)
+    if next_statement(problem, tokens):
         return "a `;` is missing before it"
     return _open_string(tokens[: index + 1], source) or _misspelt(message, index, tokens)
 

@@ -151,6 +151,17 @@ def test_a_lost_quote_is_looked_for_where_its_string_begins(text: str) -> None:
     assert "the string that begins at test.sql:1:37 goes on to another line" in found[-1].hint
 
 
+def test_a_missing_semicolon_hides_no_statement() -> None:
+    text = "CREATE SITE a\nCREATE LINK a TO b\nCREATE SITE c; CREATE SITE d"
+    statements, found = parse(Source("test.sql", text))
+    assert [str(error.span) for error in found] == ["test.sql:2:1", "test.sql:3:1"]
+    assert [type(statement).__name__ for statement in statements] == [
+        "Unreadable",
+        "CreateSite",
+        "CreateSite",
+    ]
+
+
 def test_what_is_missing_in_many_places_is_reported_once() -> None:
     queries = "".join(f"CREATE CONTINUOUS QUERY q{i} AT mars AS SELECT k FROM trips;\n" for i in range(41))
     site, relation = sorted(statement_errors(queries), key=lambda error: error.message)
