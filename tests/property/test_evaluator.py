@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from plait.catalog import Catalog, ColumnDefinition, Stream
 from plait.engines.duckdb import Database
+from plait.engines.event_times import LAST_EVENT_TIME_US
 from plait.evaluator import StoredData, difference, evaluate
-from plait.evaluator.stored_data import LAST_EVENT_TIME_US
 from plait.expressions.nodes import TRUE, Call, Column, Edge, Expression, Literal, WindowEdge
 from plait.expressions.types import BIGINT, INT, TIMESTAMP
 from plait.plan.nodes import (
@@ -470,15 +470,62 @@ def test_what_is_closed_stays_whatever_comes(
     assert closed <= in_the_end, closed - in_the_end
 
 
-@examples(3)
-@given(st.sampled_from(sorted(TICK_PLANS)), near_rows, near_rows, near_times)
+def ticks_over(join: Node) -> Node:
+    return Aggregate(Window(join, TickWindow(SECOND // 2, SECOND // 2)), (), (COUNT,))
+
+
+LATE_PLANS: dict[str, Node] = {
+    **TICK_PLANS,
+    "left": ticks_over(UNMATCHED),
+    "full": ticks_over(PLANS["full"]),
+    "outer of outer": ticks_over(PLANS["outer of outer"]),
+    "inner of outer": ticks_over(Join((UNMATCHED, Window(V, RangeWindow(2 * SECOND))), TRUE)),
+    "chain": ticks_over(
+        OuterJoin(OuterKind.LEFT, UNMATCHED, Window(V, RangeWindow(SECOND)), equal(KEY, Column(6, INT)))
+    ),
+}
+
+
+@examples(6)
+@given(st.sampled_from(sorted(LATE_PLANS)), near_rows, near_rows, near_rows, near_times)
 def test_a_late_start_gives_the_same_ticks(
-    database: Database, name: str, s: Rows, u: Rows, start_us: int
+    database: Database, name: str, s: Rows, u: Rows, v: Rows, start_us: int
 ) -> None:
-    plan = with_tick(TICK_PLANS[name])
-    everything = Counter(run(database, plan, {"s": s, "u": u}))
-    later = Counter(run(database, plan, {"s": s, "u": u}, start_us=start_us))
+    plan = with_tick(LATE_PLANS[name])
+    data = {"s": s, "u": u, "v": v}
+    everything = Counter(run(database, plan, data))
+    later = Counter(run(database, plan, data, start_us=start_us))
     assert later <= everything, later - everything
+
+
+@examples(3)
+@given(near_rows, near_rows, near_rows, spans, spans, spans, near_times, st.booleans())
+def test_late_starts_and_closing_do_not_depend_on_how_joins_are_nested(
+    database: Database,
+    s: Rows,
+    u: Rows,
+    v: Rows,
+    range_s: int,
+    range_u: int,
+    range_v: int,
+    start_us: int,
+    closed_only: bool,
+) -> None:
+    s_, u_, v_ = (
+        Window(scan, RangeWindow(span)) for scan, span in ((S, range_s), (U, range_u), (V, range_v))
+    )
+
+    def counted(join: Node) -> Node:
+        ticking = Aggregate(Window(join, TickWindow(SECOND, SECOND // 2)), (), (COUNT,))
+        return Project(ticking, (END, Column(0, BIGINT)))
+
+    def counts(join: Node) -> list[tuple[object, ...]]:
+        data = {"s": s, "u": u, "v": v}
+        return run(database, counted(join), data, start_us=start_us, closed_only=closed_only)
+
+    flat = counts(Join((s_, u_, v_), TRUE))
+    assert_same(flat, counts(Join((Join((s_, u_), TRUE), v_), TRUE)))
+    assert_same(flat, counts(Join((s_, Join((u_, v_), TRUE)), TRUE)))
 
 
 @examples()

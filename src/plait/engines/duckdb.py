@@ -3,12 +3,15 @@
 Fixed here, so that no environment changes a result or reaches out of the machine: the time zone is UTC,
 nothing is installed or loaded from a network, nothing is spilled to the working directory, memory and threads
 are bounded. Every error of DuckDB leaves this module as one of ours: running out of memory is
-`InfeasibleError`, everything else `ExternalError`.
+`InfeasibleError`, everything else `ExternalError`. Neither carries the SQL, in which secrets may be, nor the
+error that it came from, which quotes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from types import TracebackType
 from typing import Any
@@ -41,7 +44,7 @@ class Database:
             )
             self._connection.execute("SET TimeZone = 'UTC'")
         except duckdb.Error as error:
-            raise self._translated(error) from error
+            raise self._translated(error) from None
 
     def execute(self, sql: str, parameters: Sequence[object] | None = None) -> None:
         """Run a statement whose rows do not matter."""
@@ -52,11 +55,20 @@ class Database:
         try:
             return self._connection.execute(sql, parameters).fetchall()
         except duckdb.Error as error:
-            raise self._translated(error) from error
+            raise self._translated(error) from None
 
     def unused_name(self, meaning: str) -> str:
         """A quoted table name that nobody else has."""
         return quoted(f"{meaning}#{next(self._numbers)}")
+
+    @contextmanager
+    def temporary(self, meaning: str) -> Iterator[str]:
+        """A name for a table that is gone afterwards, if somebody made it."""
+        name = self.unused_name(meaning)
+        try:
+            yield name
+        finally:
+            self.execute(f"DROP TABLE IF EXISTS {name}")
 
     def close(self) -> None:
         self._connection.close()
@@ -70,7 +82,7 @@ class Database:
         self.close()
 
     def _translated(self, error: duckdb.Error) -> PlaitError:
-        detail = str(error).strip()
+        detail = re.split(r"\n\nLINE \d+:", str(error))[0].strip()
         if isinstance(error, duckdb.OutOfMemoryException):
             return InfeasibleError(
                 "memory",

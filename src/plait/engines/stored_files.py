@@ -12,24 +12,35 @@ rounded value: Spark and DuckDB round and guess differently.
   as strings.
 
 Timestamps in text are ISO 8601, UTC unless they carry an offset. A path is a file, or a folder whose files
-are all read except those with a leading `_` or `.`, as Spark does.
+are all read, whatever they are called, except those with a leading `_` or `.`, as Spark does. Files are read
+one after the other, so that an error can name the one that is wrong.
 """
 
 from __future__ import annotations
 
 import csv
-import gzip
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from plait.catalog import ColumnDefinition, Relation, Secret, Stream
+from plait.catalog import ColumnDefinition, Relation
+from plait.engines.data_errors import (
+    FORMATS,
+    READING_ERRORS,
+    bad_value,
+    described,
+    header_hint,
+    literal_path,
+    missing_column,
+    opened_text,
+    option,
+    shown,
+    unreadable,
+)
 from plait.engines.duckdb import Database, quoted, text_literal
-from plait.errors import ExternalError, UserError, closest
+from plait.errors import ExternalError, InternalError, UserError, closest
 from plait.expressions.duckdb import type_to_duckdb
 from plait.expressions.types import INTEGER_BITS, INTEGER_DIGITS, Kind, Type
-
-FORMATS = ("csv", "json", "parquet")
 
 # How a value may be written in CSV and JSON, as regular expressions of DuckDB for the whole text.
 _INTEGER = "[+-]?[0-9]+"
@@ -42,23 +53,42 @@ _UNSIGNED_BITS = {"UTINYINT": 8, "USMALLINT": 16, "UINTEGER": 32, "UBIGINT": 64}
 _TIMESTAMPS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"}
 
 
-def load(database: Database, relation: Relation, table: str) -> None:
-    """Create `table` with the relation's columns as `c0`, `c1`, … from its stored files."""
+def load(database: Database, relation: Relation, table: str, max_rows: int | None = None) -> None:
+    """Create `table` with the relation's columns as `c0`, `c1`, … from its stored files.
+
+    With `max_rows` only the first so many are read.
+    """
     files = data_files(relation)
-    file_format = _option(relation, "format").lower()
-    match file_format:
-        case "parquet":
-            _load_parquet(database, relation, files, table)
-        case "csv":
-            _load_text(database, relation, _csv_source(relation, files), table)
-        case "json":
-            _load_text(database, relation, _json_source(relation, files), table)
-        case _:
-            raise UserError(
-                "unknown-format",
-                f"{_described(relation)} has the unknown format `{file_format}`",
-                hint=closest(file_format, FORMATS),
-            )
+    if _format(relation) == "parquet":
+        columns = [f"c{k} {type_to_duckdb(column.type)}" for k, column in enumerate(relation.columns)]
+        _read(database, relation, files, table, columns, max_rows)
+    else:
+        with database.temporary("text") as text:
+            # Every value as text first, so that a bad one can be shown.
+            columns = [f"v{k} VARCHAR" for k in range(len(relation.columns))]
+            _read(database, relation, files, text, [*columns, "file INTEGER"], max_rows)
+            _parse(database, relation, files, text, table)
+
+
+def count(database: Database, relation: Relation) -> int:
+    """How many rows are stored; the values are not looked at."""
+    rows = 0
+    for number, file in enumerate(data_files(relation)):
+        source = _source(database, relation, file, number)
+        try:
+            ((more,),) = database.fetch(f"SELECT count(*) FROM ({source})")
+        except ExternalError as error:
+            raise unreadable(relation, file, error) from None
+        rows += more
+    return rows
+
+
+def position(relation: Relation, column: str) -> int:
+    """The k of a column's `ck`, whatever the case of its name."""
+    for index, definition in enumerate(relation.columns):
+        if definition.name.lower() == column.lower():
+            return index
+    raise InternalError("unknown-column", f"`{relation.name}` has no column `{column}`")
 
 
 def data_files(relation: Relation) -> list[Path]:
@@ -66,144 +96,162 @@ def data_files(relation: Relation) -> list[Path]:
     if relation.connector != "files":
         raise UserError(
             "no-stored-data",
-            f"{_described(relation)} has no stored data",
+            f"{described(relation)} has no stored data",
             hint="declare it WITH (connector = 'files', path = '…', format = 'parquet' | 'csv' | 'json')",
         )
-    path = Path(_option(relation, "path"))
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        raise UserError(
-            "no-such-path", f"the data of {_described(relation)} is not there: {_shown(relation, path)}"
-        )
-    files = sorted(p for p in path.iterdir() if p.is_file() and p.name[0] not in "._")
+    path = Path(option(relation, "path"))
+    try:
+        if path.is_file():
+            return [path]
+        if not path.is_dir():
+            raise UserError(
+                "no-such-path", f"the data of {described(relation)} is not there: {shown(relation, path)}"
+            )
+        files = sorted(p for p in path.iterdir() if p.is_file() and p.name[0] not in "._")
+    except OSError as error:
+        raise unreadable(relation, path, error) from None
     if not files:
         raise UserError(
-            "no-files", f"the folder of {_described(relation)} holds no files: {_shown(relation, path)}"
+            "no-files", f"the folder of {described(relation)} holds no files: {shown(relation, path)}"
         )
     return files
 
 
-def _load_parquet(database: Database, relation: Relation, files: Sequence[Path], table: str) -> None:
-    selects = []
-    for file in files:
-        source = f"read_parquet({text_literal(_literal_path(file))})"
-        try:
-            described = database.fetch(f"DESCRIBE SELECT * FROM {source}")
-        except ExternalError as error:
-            raise _unreadable(relation, file.name, error) from error
-        stored = {str(name).lower(): (str(name), str(type_)) for name, type_, *_ in described}
-        items = []
-        for index, column in enumerate(relation.columns):
-            name, stored_type = stored.get(column.name.lower(), ("", ""))
-            if not name:
-                raise _missing_column(relation, column, file, [n for n, _ in stored.values()])
-            if not _holds(column, stored_type):
-                raise UserError(
-                    "stored-type",
-                    f"column `{column.name}` of {_described(relation)} is declared "
-                    f"{column.storage or column.type} but stored as {stored_type}",
-                    detail=f"in {_shown(relation, file)}",
-                    hint="declare the stored type, and CAST in the queries",
-                )
-            items.append(f"{quoted(name)}::{type_to_duckdb(column.type)} AS c{index}")
-        selects.append(f"SELECT {', '.join(items)} FROM {source}")
-    try:
-        database.execute(f"CREATE TABLE {table} AS {' UNION ALL '.join(selects)}")
-    except ExternalError as error:
-        raise _unreadable(relation, str(files[0].parent), error) from error
-
-
-def _load_text(database: Database, relation: Relation, source: str, table: str) -> None:
-    """Read every value as text (`v0`, `v1`, …) first, so that a bad one can be shown."""
-    raw = database.unused_name("raw")
-    try:
-        database.execute(f"CREATE TABLE {raw} AS {source}")
-    except ExternalError as error:
-        raise _unreadable(relation, _option(relation, "path"), error) from error
-    checks, items = [], []
-    for index, column in enumerate(relation.columns):
-        written, parsed = _parsing(column, f"v{index}")
-        items.append(f"{parsed} AS c{index}")
-        checks.append(
-            f"(SELECT {index}, file, v{index} FROM {raw} "
-            f"WHERE v{index} IS NOT NULL AND NOT ({written} AND {parsed} IS NOT NULL) LIMIT 1)"
-        )
-    bad = database.fetch(" UNION ALL ".join(checks))
-    if not bad:
-        database.execute(f"CREATE TABLE {table} AS SELECT {', '.join(items)} FROM {raw}")
-    database.execute(f"DROP TABLE {raw}")
-    if bad:
-        index, file, value = bad[0]
-        column = relation.columns[index]
-        shown = value if len(value) <= 60 else value[:59] + "…"
+def _format(relation: Relation) -> str:
+    file_format = option(relation, "format").lower()
+    if file_format not in FORMATS:
         raise UserError(
-            "stored-value",
-            f"column `{column.name}` of {_described(relation)} holds {shown!r}, "
-            f"which is no {column.storage or column.type}",
-            detail=f"in {_shown(relation, file)}",
+            "unknown-format",
+            f"{described(relation)} has the unknown format `{relation.options['format']}`",
+            hint=closest(str(relation.options["format"]), FORMATS),
         )
+    return file_format
 
 
-def _csv_source(relation: Relation, files: Sequence[Path]) -> str:
-    delimiter = _option(relation, "delimiter") if "delimiter" in relation.options else ","
-    has_header = relation.options.get("header", True)
-    selects = []
-    for file in files:
-        declared = [column.name for column in relation.columns]
-        header = _csv_header(relation, file, delimiter) if has_header else declared
-        positions = []
-        for column in relation.columns:
-            found = [i for i, name in enumerate(header) if name.strip().lower() == column.name.lower()]
-            if not found:
-                raise _missing_column(relation, column, file, header)
-            if len(found) > 1:
-                raise UserError(
-                    "stored-columns",
-                    f"column `{column.name}` of {_described(relation)} is there twice",
-                    detail=f"in {_shown(relation, file)}",
-                )
-            positions.append(found[0])
-        items = ", ".join(f"h{position} AS v{index}" for index, position in enumerate(positions))
-        columns = ", ".join(f"h{i}: 'VARCHAR'" for i in range(len(header)))
-        selects.append(
-            f"SELECT {items}, {text_literal(str(file))} AS file "
-            f"FROM read_csv({text_literal(_literal_path(file))}, columns = {{{columns}}}, "
-            f"header = {bool(has_header)}, delim = {text_literal(delimiter)}, "
-            f"auto_detect = false, quote = '\"', escape = '\"', allow_quoted_nulls = false)"
-        )
-    return " UNION ALL ".join(selects)
+def _read(
+    database: Database,
+    relation: Relation,
+    files: Sequence[Path],
+    table: str,
+    columns: Sequence[str],
+    max_rows: int | None,
+) -> None:
+    database.execute(f"CREATE TABLE {table} ({', '.join(columns)})")
+    rows = 0
+    for number, file in enumerate(files):
+        source = _source(database, relation, file, number)
+        limit = "" if max_rows is None else f" LIMIT {max_rows - rows}"
+        try:
+            ((inserted,),) = database.fetch(f"INSERT INTO {table} {source}{limit}")
+        except ExternalError as error:
+            raise unreadable(relation, file, error) from None
+        rows += inserted
+        if rows == max_rows:
+            return
+
+
+def _source(database: Database, relation: Relation, file: Path, number: int) -> str:
+    """The rows of one file as a query: parquet as `c0`, …, text as `v0`, … and the file's number."""
+    match _format(relation):
+        case "parquet":
+            return _parquet_source(database, relation, file)
+        case "csv":
+            return _csv_source(relation, file, number)
+        case _:
+            return _json_source(relation, file, number)
+
+
+def _parquet_source(database: Database, relation: Relation, file: Path) -> str:
+    source = f"read_parquet({text_literal(literal_path(file))})"
+    try:
+        schema = database.fetch(f"DESCRIBE SELECT * FROM {source}")
+    except ExternalError as error:
+        raise unreadable(relation, file, error) from None
+    stored = {str(name).lower(): (str(name), str(type_)) for name, type_, *_ in schema}
+    items = []
+    for index, column in enumerate(relation.columns):
+        name, stored_type = stored.get(column.name.lower(), ("", ""))
+        if not name:
+            raise missing_column(relation, column, file, [n for n, _ in stored.values()])
+        if not _holds(column, stored_type):
+            raise UserError(
+                "stored-type",
+                f"column `{column.name}` of {described(relation)} is declared "
+                f"{column.storage or column.type} but stored as {stored_type}",
+                detail=f"in {shown(relation, file)}",
+                hint="declare the stored type, and CAST in the queries",
+            )
+        items.append(f"{quoted(name)}::{type_to_duckdb(column.type)} AS c{index}")
+    return f"SELECT {', '.join(items)} FROM {source}"
+
+
+def _csv_source(relation: Relation, file: Path, number: int) -> str:
+    delimiter = _delimiter(relation)
+    has_header = bool(relation.options.get("header", True))
+    header = [column.name for column in relation.columns]
+    if has_header:
+        header = _csv_header(relation, file, delimiter)
+    positions = []
+    for column in relation.columns:
+        found = [i for i, name in enumerate(header) if name.strip().lower() == column.name.lower()]
+        if not found:
+            hint = header_hint(relation, column, header, delimiter)
+            raise missing_column(relation, column, file, header, hint)
+        if len(found) > 1:
+            raise UserError(
+                "stored-columns",
+                f"column `{column.name}` of {described(relation)} is there twice",
+                detail=f"in {shown(relation, file)}",
+            )
+        positions.append(found[0])
+    items = ", ".join(f"h{position} AS v{index}" for index, position in enumerate(positions))
+    columns = ", ".join(f"h{i}: 'VARCHAR'" for i in range(len(header)))
+    return (
+        f"SELECT {items}, {number} AS file "
+        f"FROM read_csv({text_literal(literal_path(file))}, columns = {{{columns}}}, "
+        f"header = {has_header}, delim = {text_literal(delimiter)}, "
+        f"auto_detect = false, quote = '\"', escape = '\"', allow_quoted_nulls = false)"
+    )
 
 
 def _csv_header(relation: Relation, file: Path, delimiter: str) -> list[str]:
-    opened = gzip.open if file.suffix == ".gz" else open
     try:
-        with opened(file, "rt", encoding="utf-8-sig", newline="") as lines:
+        with opened_text(file) as lines:
             header = next(csv.reader(lines, delimiter=delimiter), None)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UserError(
-            "unreadable-data",
-            f"the data of {_described(relation)} cannot be read: {_shown(relation, file)}",
-            detail=_shown(relation, error),
-        ) from error
+    except READING_ERRORS as error:
+        raise unreadable(relation, file, error) from None
     if not header:
         raise UserError(
             "stored-columns",
-            f"the data of {_described(relation)} has no header line: {_shown(relation, file)}",
+            f"the data of {described(relation)} has no header line: {shown(relation, file)}",
             hint=f"its first line is to be {delimiter.join(column.name for column in relation.columns)}",
         )
     return header
 
 
-def _json_source(relation: Relation, files: Sequence[Path]) -> str:
+def _json_source(relation: Relation, file: Path, number: int) -> str:
     columns = ", ".join(f"{text_literal(column.name)}: 'VARCHAR'" for column in relation.columns)
     items = ", ".join(f"{quoted(column.name)} AS v{index}" for index, column in enumerate(relation.columns))
-    return " UNION ALL ".join(
-        f"SELECT {items}, {text_literal(str(file))} AS file FROM read_json("
-        f"{text_literal(_literal_path(file))}, format = 'newline_delimited', records = true, "
+    return (
+        f"SELECT {items}, {number} AS file FROM read_json("
+        f"{text_literal(literal_path(file))}, format = 'newline_delimited', records = true, "
         f"columns = {{{columns}}})"
-        for file in files
     )
+
+
+def _parse(database: Database, relation: Relation, files: Sequence[Path], text: str, table: str) -> None:
+    """Make `table` of the values `v0`, `v1`, … that were read as text."""
+    checks, items = [], []
+    for index, column in enumerate(relation.columns):
+        written, parsed = _parsing(column, f"v{index}")
+        items.append(f"{parsed} AS c{index}")
+        checks.append(
+            f"(SELECT {index}, file, v{index} FROM {text} "
+            f"WHERE v{index} IS NOT NULL AND NOT ({written} AND {parsed} IS NOT NULL) LIMIT 1)"
+        )
+    for index, number, value in database.fetch(" UNION ALL ".join(checks)):
+        raise bad_value(relation, relation.columns[index], files[number], value)
+    database.execute(f"CREATE TABLE {table} AS SELECT {', '.join(items)} FROM {text}")
 
 
 def _parsing(column: ColumnDefinition, text: str) -> tuple[str, str]:
@@ -265,49 +313,5 @@ def _decimal_holds(type_: Type, stored: str) -> bool:
     return stored in _SIGNED_BITS and stored_digits[_SIGNED_BITS[stored]] <= whole_digits
 
 
-def _literal_path(file: Path) -> str:
-    """The path with the signs escaped that DuckDB would take for a pattern.
-
-    >>> _literal_path(Path("/data/a[1].csv"))
-    '/data/a[[]1].csv'
-    """
-    return re.sub(r"([*?\[])", r"[\1]", str(file.absolute()))
-
-
-def _option(relation: Relation, key: str) -> str:
-    value = relation.options.get(key)
-    if value is None:
-        raise UserError("missing-option", f"{_described(relation)} has no option `{key}`")
-    return value.reveal() if isinstance(value, Secret) else str(value)
-
-
-def _shown(relation: Relation, text: object) -> str:
-    """A text that may hold the relation's path, with the names of secrets in place of their values."""
-    path = relation.options.get("path")
-    return str(text).replace(path.reveal(), str(path)) if isinstance(path, Secret) else str(text)
-
-
-def _described(relation: Relation) -> str:
-    return f"{'stream' if isinstance(relation, Stream) else 'table'} `{relation.name}`"
-
-
-def _missing_column(
-    relation: Relation, column: ColumnDefinition, file: Path, present: Iterable[str]
-) -> UserError:
-    return UserError(
-        "stored-columns",
-        f"column `{column.name}` of {_described(relation)} is not in its data",
-        detail=f"in {_shown(relation, file)}",
-        hint=closest(column.name, present),
-    )
-
-
-def _unreadable(relation: Relation, place: str, error: ExternalError) -> UserError:
-    format_ = _option(relation, "format")
-    # The fixes that DuckDB goes on to propose are options of its own, which nobody can set here.
-    reason = re.split(r"\n\n|\n?Possible fixes", error.detail)[0]
-    return UserError(
-        "unreadable-data",
-        f"the data of {_described(relation)} cannot be read as {format_}: {_shown(relation, place)}",
-        detail=_shown(relation, reason),
-    )
+def _delimiter(relation: Relation) -> str:
+    return option(relation, "delimiter") if "delimiter" in relation.options else ","

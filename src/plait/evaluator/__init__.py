@@ -8,25 +8,23 @@ printing of expressions for DuckDB, so that a mistake there cannot hide. Simple 
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 from types import MappingProxyType
 
-from plait.engines.duckdb import quoted, text_literal
-from plait.errors import InfeasibleError, UserError, closest
+from plait.engines.duckdb import quoted
+from plait.engines.event_times import microseconds
+from plait.errors import InfeasibleError, InternalError
 from plait.evaluator.horizon import Horizon
 from plait.evaluator.relations import Definition
 from plait.evaluator.result import Result, difference, same_rows
-from plait.evaluator.stored_data import StoredData, microseconds
+from plait.evaluator.stored_data import StoredData
 from plait.expressions.duckdb import type_to_duckdb
 from plait.plan.nodes import RowWindow, TickWindow, Window, sources_of, walk_plan
 from plait.workload import Query
 
-__all__ = ["Result", "StoredData", "difference", "evaluate", "same_rows", "write"]
+__all__ = ["Result", "StoredData", "difference", "evaluate", "same_rows"]
 
 # Rows that one window may write out over its ticks before the evaluator gives up.
 MAX_WINDOW_ROWS = 50_000_000
-
-_COPY_OPTIONS = {"csv": "FORMAT csv, HEADER", "json": "FORMAT json", "parquet": "FORMAT parquet"}
 
 
 def evaluate(
@@ -44,27 +42,6 @@ def evaluate(
     return Result(query.columns, query.plan.types, tuple(rows), MappingProxyType(bad_records))
 
 
-def write(
-    query: Query,
-    data: StoredData,
-    path: Path,
-    file_format: str,
-    *,
-    closed_only: bool = False,
-    start: datetime | None = None,
-) -> None:
-    """The same rows, written by DuckDB into one file (csv, json or parquet)."""
-    if file_format not in _COPY_OPTIONS:
-        raise UserError(
-            "unknown-format", f"cannot write `{file_format}`", hint=closest(file_format, _COPY_OPTIONS)
-        )
-    if not path.absolute().parent.is_dir():
-        raise UserError("no-such-path", f"there is no folder {path.absolute().parent}")
-    statement = _sorted_statement(query, _definition(query, data, closed_only, start))
-    target = text_literal(str(path.absolute()))
-    data.database.execute(f"COPY ({statement}) TO {target} ({_COPY_OPTIONS[file_format]})")
-
-
 def _definition(query: Query, data: StoredData, closed_only: bool, start: datetime | None) -> Definition:
     streams, _ = sources_of(query.plan)
     horizon = Horizon(
@@ -77,6 +54,8 @@ def _definition(query: Query, data: StoredData, closed_only: bool, start: dateti
 
 
 def _sorted_statement(query: Query, definition: Definition) -> str:
+    if not query.columns:
+        raise InternalError("no-columns", f"query `{query.name}` has no columns")
     items = [
         f"result.c{k}::{type_to_duckdb(type_)} AS {quoted(name)}"
         for k, (name, type_) in enumerate(zip(query.columns, query.plan.types, strict=True))

@@ -1,7 +1,7 @@
 """Which part of a query's result is settled when the streams have not ended, or the query started late.
 
-Without a horizon the evaluator computes everything: the streams have ended (`--drain`) and the query was
-there from the beginning. A horizon cuts off at one or both ends:
+Without a horizon the evaluator computes everything: the streams have ended and the query was there from the
+beginning. A horizon cuts off at one or both ends:
 
 - **watermark W** (least over the streams read): rows to come have event times ≥ W. A row of the result is
   settled if no such rows can take it away: ticks τ ≤ W, row windows of rows before W, unmatched rows of outer
@@ -17,14 +17,19 @@ final.
 | stream | T0 + 1 µs | W |
 | tick window, range r | (first tick ≥ from + r) − slide | the input's |
 | join, union | the latest of the inputs' | the earliest of the inputs' |
-| join of several windowed streams | also + the greatest range − 1 µs | |
+| join of windowed streams with ranges rᵢ | the latest fromᵢ + rᵢ − 1 µs | the earliest of the inputs' |
 | outer join, unmatched side with ranges rᵢ | | also the other side's − the greatest rᵢ |
 
 A tick τ stands for event time τ − 1 µs, so exactly the ticks with from < τ ≤ until are settled.
+
+A join of windowed streams goes by the streams, however its joins are nested, so that a range counts once:
+fromᵢ is stream i's own. Only an outer join changes it for those above: whether a row of the kept side has a
+partner is known once all partners that it can have would have been seen, which is a matter of their ranges.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -36,6 +41,8 @@ from plait.plan.nodes import (
     OuterJoin,
     OuterKind,
     Project,
+    RangeWindow,
+    RowWindow,
     StreamScan,
     TableScan,
     TickWindow,
@@ -52,8 +59,12 @@ END_US = 2**61
 
 @dataclass(frozen=True)
 class Settled:
+    """`streams_from_us`: of a `Windowed` node, for each of its ranges. A combination whose rows are all that
+    late or later is there if and only if it belongs there."""
+
     from_us: int = BEGINNING_US
     until_us: int = END_US
+    streams_from_us: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,18 +95,23 @@ class Horizon:
                 return Settled()
             case Window(source, window):
                 settled = self.settled(source)
-                if isinstance(window, TickWindow):
-                    return Settled(_before_first_tick(window, settled.from_us), settled.until_us)
-                return settled
+                match window:
+                    case TickWindow():
+                        return Settled(_before_first_tick(window, settled.from_us), settled.until_us)
+                    case RangeWindow():
+                        return Settled(settled.from_us, settled.until_us, (settled.from_us,))
+                    case RowWindow():
+                        return Settled(settled.from_us, settled.until_us)
+                    case _:
+                        assert_never(window)
             case Filter() | Project() | Aggregate() | Top():
                 return self.settled(node.input)
             case Union(inputs):
                 return self._common(inputs)
-            case Join(inputs):
-                return self._joined(node, inputs)
+            case Join():
+                return self._joined(node)
             case OuterJoin():
-                settled = self._joined(node, node.inputs)
-                return Settled(settled.from_us, min(settled.until_us, *self._unmatched_until_us(node)))
+                return self._outer_joined(node)
             case _:
                 assert_never(node)
 
@@ -103,25 +119,37 @@ class Horizon:
         settled = [self.settled(source) for source in inputs]
         return Settled(max(s.from_us for s in settled), min(s.until_us for s in settled))
 
-    def _joined(self, node: Join | OuterJoin, inputs: tuple[Node, ...]) -> Settled:
-        settled = self._common(inputs)
-        timing = node.timing
-        if isinstance(timing, Windowed) and len(timing.ranges_us) > 1:
-            # Only from then on can a combination not hold a row that was not seen.
-            return Settled(settled.from_us + max(timing.ranges_us) - 1, settled.until_us)
-        return settled
+    def _joined(self, node: Join | OuterJoin) -> Settled:
+        settled = self._common(node.inputs)
+        if not isinstance(node.timing, Windowed):
+            return settled
+        moving = [self.settled(source) for source in node.inputs if isinstance(source.timing, Windowed)]
+        streams = tuple(us for source in moving for us in source.streams_from_us)
+        # Only from then on can a combination not hold a row that was not seen, or miss one.
+        from_us = settled.from_us if len(moving) == 1 else _seen_from_us(streams, node.timing.ranges_us)
+        return Settled(from_us, settled.until_us, streams)
 
-    def _unmatched_until_us(self, node: OuterJoin) -> list[int]:
-        limits = [END_US]
-        kept_and_other = {
-            OuterKind.LEFT: [(node.left, node.right)],
-            OuterKind.RIGHT: [(node.right, node.left)],
-            OuterKind.FULL: [(node.left, node.right), (node.right, node.left)],
-        }
-        for kept, other in kept_and_other[node.outer]:
-            if isinstance(kept.timing, Windowed):
-                limits.append(self.settled(other).until_us - max(kept.timing.ranges_us))
-        return limits
+    def _outer_joined(self, node: OuterJoin) -> Settled:
+        settled = self._joined(node)
+        until_us = settled.until_us
+        streams: list[int] = []
+        for side, other, without in (
+            (node.left, node.right, OuterKind.RIGHT),
+            (node.right, node.left, OuterKind.LEFT),
+        ):
+            from_us = self.settled(side).streams_from_us
+            if node.outer is not without and isinstance(side.timing, Windowed):
+                until_us = min(until_us, self.settled(other).until_us - max(side.timing.ranges_us))
+                if isinstance(other.timing, Windowed):
+                    partners_us = _seen_from_us(self.settled(other).streams_from_us, other.timing.ranges_us)
+                    from_us = tuple(max(us, partners_us) for us in from_us)
+            streams += from_us
+        return Settled(settled.from_us, until_us, tuple(streams))
+
+
+def _seen_from_us(streams_from_us: Sequence[int], ranges_us: Sequence[int]) -> int:
+    """From when on every row that is in its window was seen."""
+    return max(from_us + range_us - 1 for from_us, range_us in zip(streams_from_us, ranges_us, strict=True))
 
 
 def _before_first_tick(window: TickWindow, from_us: int) -> int:

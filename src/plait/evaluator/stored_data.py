@@ -1,12 +1,8 @@
 """The rows that a query is evaluated over: what is stored, less the bad records.
 
 A stream becomes a DuckDB table with its columns as `c0`, `c1`, … and its event time as `t`, in microseconds.
-Set aside and counted are rows whose event time is NULL, at or before 1970-01-01 00:00:00, after the year 9999
-(no two engines agree on such times) or further in the future than the stream's `max_future`. Negative zeros
-become positive ones here, because `min` and `max` of ±0.0 differ between engines.
-
-A stream that starts at a time consists of the rows from then on. `latest` changes nothing here: what is
-stored is what there is.
+Which rows count is decided in `engines.event_times`. Negative zeros become positive ones here, because `min`
+and `max` of ±0.0 differ between engines.
 
 Sources are read when a query first needs them, so that a missing file of one stream does not stop the queries
 that do not read it.
@@ -22,11 +18,9 @@ from types import TracebackType
 from plait.catalog import Catalog, Relation, Stream
 from plait.engines import stored_files
 from plait.engines.duckdb import Database
-from plait.errors import InternalError
+from plait.engines.event_times import set_bad_records_aside
 from plait.expressions.duckdb import type_to_duckdb
 from plait.expressions.types import Kind
-
-LAST_EVENT_TIME_US = 253_402_300_799_999_999  # 9999-12-31 23:59:59.999999
 
 Rows = Sequence[Sequence[object]]
 
@@ -42,10 +36,7 @@ class SourceTable:
 
     def position(self, column: str) -> int:
         """Where the column of that name is, whatever its case."""
-        for index, definition in enumerate(self.relation.columns):
-            if definition.name.lower() == column.lower():
-                return index
-        raise InternalError("unknown-column", f"`{self.relation.name}` has no column `{column}`")
+        return stored_files.position(self.relation, column)
 
 
 class StoredData:
@@ -129,24 +120,24 @@ class StoredData:
         return self._loaded[key]
 
     def _load(self, relation: Relation) -> SourceTable:
-        raw = self.database.unused_name("stored")
-        if self._rows is None:
-            stored_files.load(self.database, relation, raw)
-        else:
-            self._load_rows(relation, self._rows.get(relation.name.lower(), ()), raw)
-        items = [
-            # -0.0 + 0.0 is 0.0
-            f"c{index} + 0.0::DOUBLE AS c{index}" if column.type.kind is Kind.DOUBLE else f"c{index}"
-            for index, column in enumerate(relation.columns)
-        ]
         name = self.database.unused_name(relation.name)
-        if isinstance(relation, Stream):
-            source = self._load_stream(relation, raw, name, items)
-        else:
-            self.database.execute(f"CREATE TABLE {name} AS SELECT {', '.join(items)} FROM {raw}")
-            source = SourceTable(name, relation)
-        self.database.execute(f"DROP TABLE {raw}")
-        return source
+        with self.database.temporary("stored") as raw:
+            if self._rows is None:
+                stored_files.load(self.database, relation, raw)
+            else:
+                self._load_rows(relation, self._rows.get(relation.name.lower(), ()), raw)
+            items = [
+                # -0.0 + 0.0 is 0.0
+                f"c{index} + 0.0::DOUBLE AS c{index}" if column.type.kind is Kind.DOUBLE else f"c{index}"
+                for index, column in enumerate(relation.columns)
+            ]
+            rows = f"SELECT {', '.join(items)} FROM {raw}"
+            if not isinstance(relation, Stream):
+                self.database.execute(f"CREATE TABLE {name} AS {rows}")
+                return SourceTable(name, relation)
+            bad_records = set_bad_records_aside(self.database, relation, f"({rows})", name, self._now)
+        ((last_us,),) = self.database.fetch(f"SELECT max(t) FROM {name}")
+        return SourceTable(name, relation, bad_records=bad_records, last_us=last_us)
 
     def _load_rows(self, relation: Relation, rows: Rows, table: str) -> None:
         for row in rows:
@@ -160,40 +151,6 @@ class StoredData:
             items.append(f"unnest(${index + 1}::{column.storage or type_}[])::{type_} AS c{index}")
             values.append([_in_utc(row[index]) for row in rows])
         self.database.execute(f"CREATE TABLE {table} AS SELECT {', '.join(items)}", values)
-
-    def _load_stream(self, stream: Stream, raw: str, name: str, items: Sequence[str]) -> SourceTable:
-        """Set bad records aside, and leave out what comes before the stream's start."""
-        event_time = next(
-            i for i, c in enumerate(stream.columns) if c.name.lower() == stream.event_time.lower()
-        )
-        last_allowed_us = LAST_EVENT_TIME_US
-        if stream.max_future_us is not None:
-            now = self._now or datetime.now(UTC)
-            last_allowed_us = min(last_allowed_us, microseconds(now) + stream.max_future_us)
-        start_us = (
-            0
-            if stream.start in ("earliest", "latest")
-            else microseconds(datetime.fromisoformat(stream.start))
-        )
-        is_good = f"t > 0 AND t <= {last_allowed_us}"
-        timed = f"(SELECT {', '.join(items)}, epoch_us(c{event_time}) AS t FROM {raw})"
-        self.database.execute(
-            f"CREATE TABLE {name} AS SELECT * FROM {timed} WHERE {is_good} AND t >= {start_us}"
-        )
-        ((bad_records, last_us),) = self.database.fetch(
-            f"SELECT (SELECT count(*) FROM {timed} WHERE ({is_good}) IS NOT TRUE), max(t) FROM {name}"
-        )
-        return SourceTable(name, stream, bad_records=bad_records, last_us=last_us)
-
-
-def microseconds(time: datetime) -> int:
-    """Microseconds since the epoch of a time that is aware or in UTC.
-
-    >>> microseconds(datetime(1970, 1, 1, 0, 0, 1, 5))
-    1000005
-    """
-    since = (time if time.tzinfo else time.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def _in_utc(value: object) -> object:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import traceback
 from datetime import datetime
 
 import pytest
@@ -31,6 +32,28 @@ def test_a_failing_statement_is_an_external_error_with_the_reason() -> None:
     with Database() as database, pytest.raises(ExternalError) as raised:
         database.execute("SELECT nothing FROM nowhere")
     assert "nowhere" in raised.value.detail
+
+
+def test_errors_do_not_show_the_statement() -> None:
+    statement = " ".join(["SELECT 1 FROM nowhere", "WHERE", "x = 'hush'"])
+    with Database() as database, pytest.raises(ExternalError) as raised:
+        database.execute(statement)
+    shown = "".join(traceback.format_exception(raised.value))
+    assert "WHERE x" not in shown
+    assert "LINE" not in shown
+
+
+def _fail_with_a_temporary_table(database: Database) -> None:
+    with database.temporary("t") as name:
+        database.execute(f"CREATE TABLE {name} AS SELECT 1")
+        database.execute("SELECT nothing")
+
+
+def test_a_temporary_table_is_gone_afterwards() -> None:
+    with Database() as database:
+        with pytest.raises(ExternalError):
+            _fail_with_a_temporary_table(database)
+        assert database.fetch("SHOW TABLES") == []
 
 
 def test_too_little_memory_is_said_as_such() -> None:

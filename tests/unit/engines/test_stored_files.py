@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import traceback
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
@@ -157,7 +158,7 @@ def test_a_value_that_does_not_fit_is_shown_with_its_place(tmp_path: Path, colum
     error = failure(stream(file, "csv", {column: COLUMNS[column]}))
     assert error.code == "stored-value"
     assert f"column `{column}` of stream `s` holds {text!r}" in error.message
-    assert str(file) in error.detail
+    assert error.detail == f"in {file}, line 2"
 
 
 @pytest.mark.parametrize(
@@ -200,6 +201,10 @@ def test_a_missing_column_is_named_with_the_closest(tmp_path: Path, file_format:
     [
         ("parquet", b"no parquet"),
         ("csv", b"number\n1,2\n"),
+        ("csv", b'number\n"1\n2\n'),
+        ("csv", b"number\n" + b"1" * 3_000_000 + b"\n"),
+        ("csv", b"number\n1\r2\r\n3\n"),
+        ("json", b'{"number": 1} {"number": 2}\n'),
         ("csv", b"number\n\xff\xfe\n"),
         ("csv", b"\xff\xfen\n1\n"),
         ("json", b'{"number": 1\n{]\n'),
@@ -212,7 +217,20 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path, file_format: str, c
     error = failure(stream(file, file_format, {"number": INT}))
     assert error.code == "unreadable-data"
     assert "stream `s`" in error.message
-    assert "data" in error.message
+    assert error.message.endswith(f": {file}")
+    assert error.detail
+    for advice in (
+        "ossible fix",
+        "ossible sol",
+        "given options",
+        "Try ",
+        "strict_mode",
+        "null_padding",
+        "ignore_errors",
+        "auto_detect",
+        "LINE",
+    ):
+        assert advice not in error.render()
 
 
 def test_an_empty_csv_file_has_no_header(tmp_path: Path) -> None:
@@ -238,14 +256,140 @@ def test_missing_data_is_named(tmp_path: Path) -> None:
     assert failure(planned_only).code == "no-stored-data"
 
 
-def test_a_secret_path_is_not_shown(tmp_path: Path) -> None:
-    secret = Secret("${DATA}/s", str(tmp_path / "s"))
-    for prepare in (
-        lambda: None,
-        (tmp_path / "s").mkdir,
-        lambda: (tmp_path / "s" / "a.csv").write_bytes(b"\xff"),
+def test_lines_are_those_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text('word,number\n"a\nb",1\n\n"c\nd",x\n')
+    assert failure(stream(file, "csv", {"number": INT})).detail == f"in {file}, line 5"
+    file.write_text("word;a\nb;x\n")
+    headless = stream(file, "csv", {"word": STRING, "number": INT}, header=False, delimiter=";")
+    assert failure(headless).detail == f"in {file}, line 1"
+    with gzip.open(tmp_path / "a.json.gz", "wt") as compressed:
+        compressed.write('{"number": 1}\n\n{"number": 2.50}\n')
+    file = tmp_path / "a.json.gz"
+    error = failure(stream(file, "json", {"number": INT}))
+    assert "holds '2.5" in error.message
+    file = tmp_path / "b.json"
+    for text in ('"x"', "true", "2.5", '{"a":1}', "[1,2]"):
+        file.write_text(f'{{"number": 1}}\n{{"number": null}}\n{{"number": {text}}}\n')
+        assert failure(stream(file, "json", {"number": INT})).detail == f"in {file}, line 3"
+    for bad in ("{]", "[1]", '{"number": 1', "5"):
+        file.write_text(f'{{"number": 1}}\n\n{bad}\n')
+        error = failure(stream(file, "json", {"number": INT}))
+        assert error.detail == "line 3 is no JSON object"
+        assert "one object" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("file_format", "content", "hint"),
+    [
+        ("csv", "number,word\nNULL,a\n", "an empty field is NULL"),
+        ("json", '{"number": "NULL"}\n', "NULL is null without quotes"),
+        ("csv", "number\tword\n1\ta\n", "separated by a tab: declare delimiter = '\t'"),
+        ("csv", "number;word\n1;a\n", "separated by a semicolon: declare delimiter = ';'"),
+        ("csv", "1,a\n2,b\n", "its first line is '1,a'"),
+        ("csv", "1,a\n2,b\n", "declare header = false"),
+        ("csv", "wort,number\na,1\n", "did you mean `wort`?"),
+        ("csv", "number,word\n1,a,b\n", "quote values in which a comma is no separator"),
+    ],
+)
+def test_hints_say_how_it_is_written(tmp_path: Path, file_format: str, content: str, hint: str) -> None:
+    file = tmp_path / "data"
+    file.write_text(content)
+    assert hint in failure(stream(file, file_format, {"number": INT, "word": STRING})).hint
+
+
+def test_the_wrong_file_of_a_folder_is_named(tmp_path: Path) -> None:
+    columns = {"n": INT}
+    (tmp_path / "a.csv").write_text("n\n1\n")
+    (tmp_path / "readme.txt").write_text("This is the data.\n")
+    error = failure(stream(tmp_path, "csv", columns))
+    assert str(tmp_path / "readme.txt") in error.detail
+    assert "all files of the folder are read" in error.hint
+    (tmp_path / "readme.txt").unlink()
+    (tmp_path / "b.csv").write_text("n\n1,2\n")
+    assert failure(stream(tmp_path, "csv", columns)).message.endswith(str(tmp_path / "b.csv"))
+    for other in ("json", "parquet"):
+        error = failure(stream(tmp_path, other, columns))
+        assert error.message.endswith(str(tmp_path / "a.csv"))
+        assert error.hint.startswith("the file is called .csv: declare format = 'csv'")
+
+
+def test_truncated_compressed_files_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv.gz"
+    whole = gzip.compress(b"number\n" + b"\n".join(b"%d" % n for n in range(100_000)))
+    for size in (15, len(whole) // 2):
+        file.write_bytes(whole[:size])
+        assert failure(stream(file, "csv", {"number": INT})).code == "unreadable-data"
+
+
+def test_only_the_first_rows_are_read(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("n\n" + "\n".join(map(str, range(10))) + "\n")
+    (tmp_path / "c.csv").write_text("never reached\n")
+    table = database().unused_name("first")
+    stored_files.load(database(), stream(tmp_path, "csv", {"n": INT}), table, max_rows=15)
+    assert database().fetch(f"SELECT count(*), max(c0) FROM {table}") == [(15, 9)]
+
+
+def test_nothing_stays_of_data_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("n\nx\n")
+    with Database(threads=1) as fresh:
+        with pytest.raises(UserError):
+            stored_files.load(fresh, stream(tmp_path, "csv", {"n": INT}), '"t"')
+        assert fresh.fetch("SHOW TABLES") == []
+
+
+@pytest.mark.parametrize("file_format", ["csv", "json", "parquet"])
+@pytest.mark.parametrize("in_folder", [True, False])
+def test_a_secret_path_is_shown_nowhere(tmp_path: Path, file_format: str, in_folder: bool) -> None:
+    hidden = tmp_path / "hush[1]" / "hush"
+    hidden.parent.mkdir()
+    secret = Secret("${DATA}", f"{hidden.parent}//../{hidden.parent.name}/./hush")
+
+    def fails() -> str:
+        with pytest.raises(UserError) as raised:
+            load(stream(secret, file_format, {"number": INT, "word": STRING}))
+        text = "".join(traceback.format_exception(raised.value)) + raised.value.render()
+        assert "hush" not in text
+        assert "${DATA}" in text
+        return raised.value.code
+
+    assert fails() == "no-such-path"
+    file = hidden
+    if in_folder:
+        hidden.mkdir()
+        assert fails() == "no-files"
+        file = hidden / "a"
+    for content in (
+        b"",
+        b"\xff",
+        b"no\n",
+        b"number,word\n1,2,3\n",
+        b'number,word\n1,"',
+        b"number,word\nx,y\n",
     ):
-        prepare()
-        shown = failure(stream(secret, "csv")).render()
-        assert str(tmp_path) not in shown
-        assert "${DATA}/s" in shown
+        file.write_bytes(content)
+        if not (content == b"" and file_format == "json"):
+            assert fails() in ("unreadable-data", "stored-columns", "stored-value")
+    if file_format == "parquet":
+        file.unlink()
+        write_parquet(tmp_path / "made", "SELECT 'a' AS number, 'b' AS word").rename(file)
+        assert fails() == "stored-type"
+
+
+def test_what_the_system_refuses_is_an_error_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    too_long = "x" * 300
+    error = failure(stream(Secret("${DATA}", f"{tmp_path}/{too_long}"), "csv"))
+    assert error.code == "unreadable-data"
+    assert error.detail == "File name too long"
+    assert too_long not in "".join(traceback.format_exception(error))
+
+    def refused(path: Path) -> Any:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    error = failure(stream(Secret("${DATA}", str(tmp_path)), "csv"))
+    assert error.detail == "Permission denied"
+    assert str(tmp_path) not in "".join(traceback.format_exception(error))

@@ -5,10 +5,8 @@ Times are minutes and seconds after noon.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +14,8 @@ import pytest
 from plait import evaluator as evaluator_module
 from plait import language
 from plait.engines.duckdb import Database
-from plait.errors import InfeasibleError, UserError
-from plait.evaluator import Result, StoredData, difference, evaluate, write
+from plait.errors import InfeasibleError, InternalError
+from plait.evaluator import Result, StoredData, difference, evaluate
 from plait.expressions.nodes import TRUE, Column, Literal
 from plait.expressions.types import INT
 from plait.plan.nodes import Aggregate, AggregateCall, Field, Join, StreamScan, TableScan, TickWindow, Window
@@ -262,6 +260,28 @@ def test_relations_without_columns_still_have_rows(database: Database) -> None:
         assert evaluate(Query("q", plan, ("n",)), stored).rows == ((6,),)
 
 
+def test_a_query_without_columns_is_an_error_of_ours(database: Database) -> None:
+    workload = language.load_text(DECLARATIONS)
+    with (
+        StoredData.from_rows(workload.catalog, {}, database=database) as stored,
+        pytest.raises(InternalError),
+    ):
+        evaluate(Query("q", StreamScan("a", ()), ()), stored)
+
+
+def test_a_late_start_counts_the_range_of_a_join_once_however_joins_are_nested(database: Database) -> None:
+    # Combinations of [12:02, 12:03) are of rows after 12:01, all of which were seen since 12:00:45.
+    minute = "[RANGE 1 MINUTE]"
+    flat = f"SELECT a.k FROM a {minute}, b {minute}, c {minute} WHERE a.k = b.k AND b.k = c.k"
+    nested = f"""SELECT q.k FROM (SELECT a.k FROM a {minute}, b {minute} WHERE a.k = b.k) q, c {minute}
+                 WHERE q.k = c.k"""
+    data = {name: rows(*(f"1 1 0{m}:30" for m in range(4))) for name in "abc"}
+    expected = [(1, at("03:00")), (1, at("04:00"))]
+    for join in (flat, nested):
+        select = f"SELECT count(*) AS n, window_end FROM ({join}) z [RANGE 1 MINUTE]"
+        check(database, select, data, expected, start=at("00:45"))
+
+
 def test_results_are_sorted_with_nulls_first(database: Database) -> None:
     result = run(
         database, "SELECT k, x FROM a", {"a": rows("2 1 00:00", "NULL 5 00:01", "1 NULL 00:02", "1 0 00:03")}
@@ -277,34 +297,3 @@ def test_an_explosion_is_refused_with_its_size(database: Database, monkeypatch: 
         with pytest.raises(InfeasibleError) as raised:
             run(database, f"SELECT count(*) AS n FROM a {window}", {"a": rows("1 1 00:00", "1 2 00:01")})
         assert "each of 2 rows at 60 ticks: 120 rows, more than 100" in raised.value.detail
-
-
-@pytest.mark.parametrize("file_format", ["csv", "json", "parquet"])
-def test_results_are_written(database: Database, tmp_path: Path, file_format: str) -> None:
-    workload = language.load_text(f"{DECLARATIONS} CREATE CONTINUOUS QUERY q AS SELECT x, at FROM a;")
-    file = tmp_path / "it's.out"
-    with StoredData.from_rows(
-        workload.catalog, {"a": rows("1 2 00:00", "1 NULL 00:01")}, database=database
-    ) as data:
-        write(workload.query("q"), data, file, file_format)
-    match file_format:
-        case "csv":
-            assert file.read_text().splitlines() == ["x,at", ",2026-01-01 12:00:01", "2,2026-01-01 12:00:00"]
-        case "json":
-            first = json.loads(file.read_text().splitlines()[0])
-            assert first == {"x": None, "at": "2026-01-01 12:00:01"}
-        case _:
-            name = str(file).replace("'", "''")
-            assert database.fetch(f"SELECT * FROM read_parquet('{name}')") == [
-                (None, at("00:01")),
-                (2, at("00:00")),
-            ]
-
-
-def test_results_are_not_written_where_they_cannot_be(database: Database, tmp_path: Path) -> None:
-    workload = language.load_text(f"{DECLARATIONS} CREATE CONTINUOUS QUERY q AS SELECT x FROM a;")
-    with StoredData.from_rows(workload.catalog, {}, database=database) as data:
-        with pytest.raises(UserError, match="no folder"):
-            write(workload.query("q"), data, tmp_path / "nowhere" / "a.csv", "csv")
-        with pytest.raises(UserError, match="cannot write `xml`"):
-            write(workload.query("q"), data, tmp_path / "a.xml", "xml")
