@@ -254,3 +254,22 @@ def test_completion_knows_names(
     with pytest.raises(SystemExit):
         run([])
     assert capsys.readouterr().out.splitlines() == completed
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "coloured"),
+    [("TERM", "xterm", True), ("TERM", "dumb", False), ("NO_COLOR", "1", False)],
+)
+def test_colours_where_they_are_wanted(
+    variable: str,
+    value: str,
+    coloured: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv(variable, value)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert run(["chek"]) == 2
+    assert ("\x1b[" in capsys.readouterr().err) is coloured
