@@ -34,7 +34,7 @@ text { font-family: system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans
 .heading { font-size: 16px; font-weight: 600; }
 .title { font-size: 12px; font-weight: 600; }
 .line { font-size: 10.5px; fill: #59636e; }
-.caption { font-size: 10.5px; fill: #59636e; stroke: #f6f8fa; stroke-width: 4px; paint-order: stroke; }
+.caption { fill: #f6f8fa; }
 .badge { font-size: 10.5px; font-weight: 600; fill: #ffffff; }
 .canvas { fill: #ffffff; }
 .frame { fill: #f6f8fa; stroke: #d1d9e0; }
@@ -54,7 +54,7 @@ text { font-family: system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3; }
   .line { fill: #9198a1; }
-  .caption { fill: #9198a1; stroke: #151b23; }
+  .caption { fill: #151b23; }
   .canvas { fill: #0d1117; }
   .frame { fill: #151b23; stroke: #3d444d; }
   .stream { fill: #0c2d6b; stroke: #388bfd; }
@@ -166,7 +166,7 @@ def _drawing(diagram: Diagram, measured: Mapping[str, _Measured]) -> _Section:
     ]
     placement = lay_out(items, diagram.arrows, framed=bool(frames))
     elements: list[str] = []
-    captions: list[str] = []  # above the arrows, which may pass where a caption is
+    captions: list[str] = []  # above the arrows, which may pass behind a caption
     width = placement.width
     for site, band in zip(frames, placement.bands, strict=False):  # boxes without a site have no frame
         caption = shortened(site.caption, WIDEST_CAPTION, LINE_SIZE)
@@ -175,7 +175,9 @@ def _drawing(diagram: Diagram, measured: Mapping[str, _Measured]) -> _Section:
         frame = replace(band, width=max(band.width, needed))
         width = max(width, frame.right)
         elements.append(_rectangle(frame, "frame", 8))
-        captions.append(_text(frame.left + PADDING, frame.top + 17, caption, "caption"))
+        behind = Rectangle(frame.left + PADDING / 2, frame.top + 4, needed - PADDING, 18)
+        captions.append(_rectangle(behind, "caption", 0))
+        captions.append(_text(frame.left + PADDING, frame.top + 17, caption, "line"))
     for (source, _), points in placement.routes.items():
         elements += _arrow(points, measured[source].style)
     elements += captions

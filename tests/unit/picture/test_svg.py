@@ -66,6 +66,22 @@ def test_texts_stay_inside_their_boxes() -> None:
     assert checked > len(DIAGRAM.boxes)
 
 
+def test_captions_stand_on_a_ground_of_their_own() -> None:
+    elements = list(ElementTree.fromstring(to_svg(DIAGRAM)).iter())
+    grounds = [
+        index for index, e in enumerate(elements) if e.tag == f"{SVG}rect" and e.get("class") == "caption"
+    ]
+    assert len(grounds) == len(DIAGRAM.sites)
+    arrows = [index for index, e in enumerate(elements) if "arrow" in e.get("class", "")]
+    assert max(arrows) < min(grounds), "arrows pass behind"
+    for index, site in zip(grounds, DIAGRAM.sites, strict=True):
+        ground, text = elements[index], elements[index + 1]
+        assert text.text == site.caption
+        width = text_width(site.caption, 10.5)
+        assert float(ground.attrib["x"]) < float(text.attrib["x"])
+        assert float(text.attrib["x"]) + width < float(ground.attrib["x"]) + float(ground.attrib["width"])
+
+
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_any_name_gives_well_formed_xml(name: str, reason: str) -> None:
     box = Box("q1", BoxKind.QUERY, name, (reason,), tooltip=reason, site="newyork")
