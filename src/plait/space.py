@@ -6,8 +6,8 @@ the rows of its inputs. Every logical node is one operator, with these exception
 - A window is no operator: it is folded into the operator that reads through it. (Only a window with ticks
   that nothing reads through becomes one, since it repeats rows.)
 - A join of n inputs is a chain of binary joins, in any order. What such a join has computed after some
-  inputs is a derived stream of its own, `subjoin(join, members)`: the canonical join of these inputs with
-  every predicate that is about them alone, so that two queries which join the same inputs meet in it
+  inputs is a derived stream of its own, `Space.subjoin(join, members)`: the canonical join of these inputs
+  with every predicate that is about them alone, so that two queries which join the same inputs meet in it
   whatever else they join.
 - A scan reads the whole stream; leaving out columns is a projection.
 
@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 from itertools import accumulate
 
+from plait.catalog import Catalog, Relation
 from plait.expressions.nodes import (
     Call,
     Column,
@@ -33,6 +33,7 @@ from plait.expressions.nodes import (
 )
 from plait.plan.nodes import (
     Aggregate,
+    Field,
     Filter,
     Join,
     Node,
@@ -50,9 +51,7 @@ from plait.plan.nodes import (
     WindowSpecification,
 )
 from plait.rewrite import canonicalise
-
-# Sub-joins recur from query to query; their canonical form is worth keeping.
-SUBJOINS_KEPT = 100_000
+from plait.rewrite.algebra.equalities import equality_classes
 
 
 class OperatorKind(StrEnum):
@@ -91,6 +90,17 @@ class Step:
     output: Node
     inputs: tuple[Input, ...]
     covers: tuple[tuple[int, ...], ...] = ()
+
+
+def relation_of(scan: StreamScan | TableScan, catalog: Catalog) -> Relation:
+    """The stream or table that a scan reads."""
+    return catalog.stream(scan.stream) if isinstance(scan, StreamScan) else catalog.table(scan.table)
+
+
+def whole_scan(scan: StreamScan | TableScan, catalog: Catalog) -> StreamScan | TableScan:
+    """The scan of all columns."""
+    relation = relation_of(scan, catalog)
+    return type(scan)(relation.name, tuple(Field(column.name, column.type) for column in relation.columns))
 
 
 def stream_of(plan: Node) -> Node:
@@ -137,35 +147,48 @@ def step_of(node: Node) -> Step:
     """The one operator that computes a node which is neither a scan nor an inner join of several inputs."""
     if isinstance(node, StreamScan | TableScan):
         raise ValueError("a scan is computed from a source, not from a derived stream")
+    covers: tuple[tuple[int, ...], ...] = ()
     if isinstance(node, Join):
         if len(node.inputs) > 2:
-            raise ValueError("a join of several inputs is computed by join_step")
-        return join_step(node, (0,), (1,))
-    return Step(kind_of(node), node, tuple(input_of(each) for each in node.inputs))
+            raise ValueError("a join of several inputs is computed by `Space.join_step`")
+        covers = ((0,), (1,))
+    return Step(kind_of(node), node, tuple(input_of(each) for each in node.inputs), covers)
 
 
-def join_step(join: Join, left: Iterable[int], right: Iterable[int]) -> Step:
-    """The binary join that computes `subjoin(join, left + right)` from the sub-joins of both sides."""
-    sides = (tuple(sorted(left)), tuple(sorted(right)))
-    output, members = _subjoin(join, tuple(sorted(sides[0] + sides[1])))
-    return Step(
-        kind_of(output),
-        output,
-        tuple(input_of(subjoin(join, side)) for side in sides),
-        tuple(tuple(sorted(members.index(member) for member in side)) for side in sides),
-    )
+class Space:
+    """The sub-joins that planners choose from. They recur from query to query: each is brought into canonical
+    form once in the life of a space, which is a planning run."""
+
+    def __init__(self) -> None:
+        self._subjoins: dict[tuple[Join, tuple[int, ...]], tuple[Join, tuple[int, ...]]] = {}
+
+    def subjoin(self, join: Join, members: tuple[int, ...]) -> Node:
+        """What a join has computed after some of its inputs: one is itself, all are the join itself."""
+        return join.inputs[members[0]] if len(members) == 1 else self.members_joined(join, members)[0]
+
+    def join_step(self, join: Join, left: Iterable[int], right: Iterable[int]) -> Step:
+        """The binary join that computes `subjoin(join, left + right)` from the sub-joins of both sides."""
+        sides = (tuple(sorted(left)), tuple(sorted(right)))
+        output, members = self.members_joined(join, tuple(sorted(sides[0] + sides[1])))
+        return Step(
+            kind_of(output),
+            output,
+            tuple(input_of(self.subjoin(join, side)) for side in sides),
+            tuple(tuple(sorted(members.index(member) for member in side)) for side in sides),
+        )
+
+    def members_joined(self, join: Join, members: tuple[int, ...]) -> tuple[Join, tuple[int, ...]]:
+        """The sub-join of two members or more, and the members in the order of its inputs."""
+        if len(members) == len(join.inputs):
+            return join, members
+        known = self._subjoins.get((join, members))
+        if known is None:
+            known = self._subjoins[join, members] = _canonical_subjoin(join, members)
+        return known
 
 
-def subjoin(join: Join, members: tuple[int, ...]) -> Node:
-    """What a join has computed after some of its inputs: one is itself, all are the join itself."""
-    return join.inputs[members[0]] if len(members) == 1 else _subjoin(join, members)[0]
-
-
-@lru_cache(maxsize=SUBJOINS_KEPT)
-def _subjoin(join: Join, members: tuple[int, ...]) -> tuple[Join, tuple[int, ...]]:
+def _canonical_subjoin(join: Join, members: tuple[int, ...]) -> tuple[Join, tuple[int, ...]]:
     """The canonical join of two members or more, and the members in the order of its inputs."""
-    if len(members) == len(join.inputs):
-        return join, members
     plain = restricted(join, members)
     canonical = canonicalise(plain)
     columns: tuple[Expression, ...] = tuple(Column(index, type_) for index, type_ in enumerate(plain.types))
@@ -216,37 +239,10 @@ def restricted(join: Join, members: tuple[int, ...]) -> Join:
     def is_kept(expression: Expression) -> bool:
         return columns_of(expression) <= position.keys()
 
-    others, classes = _equations(join.predicate)
+    classes, others = equality_classes(conjuncts(join.predicate))
     terms = [term for term in others if is_kept(term)]
     for equal in classes:
         inside = [member for member in equal if is_kept(member)]
         terms += [Call("eq", (inside[0], other)) for other in inside[1:]]
     moved = tuple(substitute_columns(term, position.__getitem__) for term in terms)
     return Join(tuple(join.inputs[member] for member in members), conjunction(moved))
-
-
-def is_connected(join: Join) -> bool:
-    """Whether the predicate ties all inputs together, so that the join is no cross product."""
-    owner = [index for index, each in enumerate(join.inputs) for _ in each.types]
-    touched = [{owner[column] for column in columns_of(term)} for term in conjuncts(join.predicate)]
-    reached = {0}
-    while any(group & reached and not group <= reached for group in touched):
-        reached.update(*(group for group in touched if group & reached))
-    return len(reached) == len(join.inputs)
-
-
-@lru_cache(maxsize=SUBJOINS_KEPT)
-def _equations(predicate: Expression) -> tuple[tuple[Expression, ...], tuple[tuple[Expression, ...], ...]]:
-    """The terms of a conjunction that do not equate columns, and the classes of what the others equate."""
-    others: list[Expression] = []
-    class_of: dict[Expression, list[Expression]] = {}
-    for term in conjuncts(predicate):
-        if not (isinstance(term, Call) and term.function == "eq" and all(map(columns_of, term.arguments))):
-            others.append(term)
-            continue
-        left, right = (class_of.setdefault(side, [side]) for side in term.arguments)
-        if left is not right:
-            left.extend(right)
-            class_of.update((member, left) for member in right)
-    classes = {id(equal): tuple(equal) for equal in class_of.values()}
-    return tuple(others), tuple(classes.values())

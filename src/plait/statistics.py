@@ -89,9 +89,6 @@ class Statistics:
         return Statistics(MappingProxyType(merged))
 
 
-NOTHING_KNOWN = Statistics(MappingProxyType({}))
-
-
 def declared(catalog: Catalog) -> Statistics:
     """What the `WITH (…)` options of streams and tables say."""
     estimates: dict[Key, Estimate] = {}
@@ -186,7 +183,9 @@ class Known:
         definition = relation.column(column)
         if definition is not None and definition.type.kind is Kind.BOOLEAN:
             return Estimate(2.0, Basis.DECLARED)
-        return Assumption(relation.name, f"distinct.{column}", ASSUMED_DISTINCT)
+        rows = self._oracle.rows(relation.name) if isinstance(relation, Table) else None
+        most = ASSUMED_DISTINCT if rows is None else max(1.0, min(ASSUMED_DISTINCT, rows.value))
+        return Assumption(relation.name, f"distinct.{column}", most)
 
 
 def notices_of(assumptions: Iterable[Assumption]) -> tuple[Notice, ...]:
@@ -194,7 +193,7 @@ def notices_of(assumptions: Iterable[Assumption]) -> tuple[Notice, ...]:
 
     >>> print(notices_of([Assumption("flights", "rate", 100.0)])[0].render())
     notice[assumed-statistics]: the plan rests on assumptions about `flights`: rate = 100
-      hint: declare them: WITH (rate = …), or let `plait check --sample` estimate them from stored data
+      hint: declare them: WITH (rate = …), or let `plait plan --sample` estimate them from stored data
     """
     by_relation: dict[str, list[Assumption]] = defaultdict(list)
     for assumption in sorted(set(assumptions)):
@@ -204,7 +203,7 @@ def notices_of(assumptions: Iterable[Assumption]) -> tuple[Notice, ...]:
             "assumed-statistics",
             f"the plan rests on assumptions about `{relation}`: {', '.join(a.option for a in assumed)}",
             f"declare them: WITH ({', '.join(f'{a.statistic} = …' for a in assumed)}), "
-            "or let `plait check --sample` estimate them from stored data",
+            "or let `plait plan --sample` estimate them from stored data",
         )
         for relation, assumed in by_relation.items()
     )

@@ -15,9 +15,10 @@ relation.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, prod
+from math import ceil
 
 from plait.catalog import Catalog
+from plait.cost.bounds import product
 from plait.cost.sizes import MICROSECONDS, Size, Sizes
 from plait.cost.units import SPARK, UNCALIBRATED, UnitCosts
 from plait.plan.nodes import Aggregate, Node, RowWindow, StreamScan, TableScan, TickWindow
@@ -110,7 +111,7 @@ class CostModel:
         match read.window:
             case RowWindow(rows, _, partition):
                 columns = self.size(read.stream).columns
-                return rows * prod(columns[index].distinct for index in partition), relation.row_bytes
+                return rows * product(columns[index].distinct for index in partition), relation.row_bytes
             case TickWindow(range_us, slide_us, _):
                 # Paired windows (aggregates paper, §2): two pieces a slide unless it divides the range.
                 pieces = ceil(range_us / slide_us) * (2 if range_us % slide_us else 1)

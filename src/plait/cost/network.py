@@ -2,12 +2,13 @@
 
 Links go one way. Without any `CREATE LINK`, every site reaches every other directly and without limit. As
 soon as there is one, data travels along links only, by way of other sites where that is the fastest
-(least latency, then fewest links, then names).
+(least latency, then fewest links, then names; a latency that is not declared counts for nothing).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from enum import Enum
 from heapq import heappop, heappush
 from itertools import pairwise
@@ -38,6 +39,15 @@ class Resource(NamedTuple):
         if self.kind is ResourceKind.LINK:
             return f"the link from `{self.site}` to `{self.target}`"
         return f"the {self.kind.value} of `{self.site}`"
+
+    def amount(self, quantity: float) -> str:
+        """
+        >>> Resource(ResourceKind.CORES, "pi").amount(2), Resource(ResourceKind.MEMORY, "pi").amount(2e9)
+        ('2 cores of `pi`', '2 GB of the memory of `pi`')
+        """
+        if self.kind is ResourceKind.CORES:
+            return f"{self.show(quantity)} {self.kind.value} of `{self.site}`"
+        return f"{self.show(quantity)} of {self}"
 
     def show(self, quantity: float) -> str:
         """
@@ -85,8 +95,13 @@ class Network:
             self._routes[source] = self._fastest(source)
         return self._routes[source].get(target)
 
-    def latency_us(self, hop: tuple[str, str]) -> int:
-        return (self.links[hop].latency_us or 0) if hop in self.links else 0
+    def latency_us(self, hop: tuple[str, str]) -> int | None:
+        """As declared; None is unknown."""
+        return self.links[hop].latency_us if hop in self.links else None
+
+    def known_latency_us(self, route: Iterable[tuple[str, str]]) -> int:
+        """Of all hops together, as far as it is declared."""
+        return sum(self.latency_us(hop) or 0 for hop in route)
 
     def limit(self, resource: Resource) -> float | None:
         """How much there is; None is without limit."""

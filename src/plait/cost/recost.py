@@ -6,7 +6,8 @@ hide. The driver calls `disagreements` for every plan; anyone can do the same wi
 elsewhere.
 
 Estimates are taken as they stand: rates and row bytes of streams, and rows and bytes of an operator's
-state.
+state. So are limits and unit costs. That these are right too, `deployment.statements` compares with the
+workload and the cost model, which a document alone does not have.
 """
 
 from __future__ import annotations
@@ -52,14 +53,15 @@ def recost(document: Document) -> dict[str, float]:
         used[f"sites/{flow['to']}/in_bytes_per_s_used"] += bytes_per_s
         used[f"links/{flow['from']}→{flow['to']}/bytes_per_s_used"] += bytes_per_s
         used["cost/network_bytes_per_s"] += bytes_per_s
-        used["cost/network_bytes_in_transit"] += bytes_per_s * latency_us[hop] / MICROSECONDS
+        used["cost/network_bytes_in_transit"] += bytes_per_s * (latency_us[hop] or 0) / MICROSECONDS
     return {**costs, **used}
 
 
 def disagreements(document: Document) -> Iterator[str]:
     """What the document states otherwise than it follows from its own numbers."""
-    recomputed = recost(document)
-    for name, stated in _stated(document):
+    recomputed, all_stated = recost(document), dict(_stated(document))
+    yield from (f"{name} is not stated" for name in recomputed if name not in all_stated)
+    for name, stated in all_stated.items():
         expected = recomputed.get(name, 0.0)
         if not isclose(stated, expected, rel_tol=RELATIVE_TOLERANCE, abs_tol=1e-9):
             yield f"{name} is stated as {stated:g}, but follows as {expected:g}"

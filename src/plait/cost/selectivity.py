@@ -20,10 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
+from typing import TypeGuard
 
+from plait.cost.bounds import product
 from plait.expressions.nodes import Call, Column, Expression, Literal, WindowEdge, columns_of, conjuncts
 from plait.expressions.types import BOOLEAN
+from plait.rewrite.algebra.equalities import equality_classes
 from plait.statistics import Assumption, Basis, Estimate
 
 RANGE_SHARE = 1 / 3
@@ -77,7 +79,7 @@ def selectivity(predicate: Expression, columns: Sequence[ColumnEstimate], eviden
         case Call("and"):
             return _conjunction(conjuncts(predicate), columns, evidence)
         case Call("or", arguments):
-            return 1.0 - prod(1.0 - selectivity(term, columns, evidence) for term in arguments)
+            return 1.0 - product(1.0 - selectivity(term, columns, evidence) for term in arguments)
         case Call("not", (argument,)):
             return 1.0 - selectivity(argument, columns, evidence)
         case Call("eq" | "null_safe_eq", (left, right)):
@@ -101,7 +103,7 @@ def distinct_values(
     if expression.type == BOOLEAN and isinstance(expression, Call):
         return 2.0
     used = (columns[index] for index in columns_of(expression))
-    return prod(max(1.0, (evidence or Evidence()).use(column)) for column in used)
+    return product(max(1.0, (evidence or Evidence()).use(column)) for column in used)
 
 
 def narrowed(predicate: Expression, columns: Sequence[ColumnEstimate]) -> tuple[ColumnEstimate, ...]:
@@ -132,29 +134,20 @@ def narrowed(predicate: Expression, columns: Sequence[ColumnEstimate]) -> tuple[
 def _conjunction(
     terms: tuple[Expression, ...], columns: Sequence[ColumnEstimate], evidence: Evidence
 ) -> float:
-    share = prod(selectivity(term, columns, evidence) for term in terms if not _is_equality(term))
+    share = product(selectivity(term, columns, evidence) for term in terms if not _is_equality(term))
     for members in _equal_classes(terms):
         values = sorted(distinct_values(member, columns, evidence) for member in members)
-        share /= prod(values[1:])  # a constant has one value, so it is the smallest
+        share /= product(values[1:])  # a constant has one value, so it is the smallest
     return share
 
 
 def _equal_classes(terms: tuple[Expression, ...]) -> list[list[Expression]]:
     """The expressions that a conjunction makes equal to each other, class by class."""
-    class_of: dict[Expression, list[Expression]] = {}
-    for term in terms:
-        if not _is_equality(term):
-            continue
-        assert isinstance(term, Call)
-        left, right = (class_of.setdefault(side, [side]) for side in term.arguments)
-        if left is not right:
-            left.extend(right)
-            for member in right:
-                class_of[member] = left
-    return list({id(members): members for members in class_of.values()}.values())
+    equations = [Call("eq", term.arguments) for term in terms if _is_equality(term)]
+    return equality_classes(equations)[0]
 
 
-def _is_equality(term: Expression) -> bool:
+def _is_equality(term: Expression) -> TypeGuard[Call]:
     return isinstance(term, Call) and term.function in EQUALITIES
 
 

@@ -26,10 +26,10 @@ So everything that ticks has λ = l W, of which Eq. 3 is the case W = g.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 from typing import assert_never
 
-from plait.catalog import Catalog, Relation
+from plait.catalog import Catalog
+from plait.cost.bounds import LARGEST, bounded, product
 from plait.cost.selectivity import (
     ColumnEstimate,
     Evidence,
@@ -40,7 +40,6 @@ from plait.cost.selectivity import (
 from plait.expressions.nodes import Column, Expression
 from plait.plan.nodes import (
     Aggregate,
-    Field,
     Filter,
     Join,
     Node,
@@ -60,6 +59,7 @@ from plait.plan.nodes import (
     Window,
     Windowed,
 )
+from plait.space import relation_of, whole_scan
 from plait.statistics import Assumption, Basis, Estimate, Known, StatisticsOracle, type_bytes
 
 MICROSECONDS = 1_000_000
@@ -100,19 +100,12 @@ class Sizes:
 
     def source(self, node: StreamScan | TableScan) -> Size:
         """The whole stream or table that a scan reads."""
-        relation = self._relation(node)
-        return self.of(type(node)(relation.name, tuple(Field(c.name, c.type) for c in relation.columns)))
-
-    def _relation(self, node: StreamScan | TableScan) -> Relation:
-        if isinstance(node, StreamScan):
-            return self._catalog.stream(node.stream)
-        return self._catalog.table(node.table)
+        return self.of(whole_scan(node, self._catalog))
 
     def _compute(self, node: Node) -> Size:
         match node:
             case StreamScan() | TableScan():
-                relation = self._relation(node)
-                return self._scan(relation, node.columns, whole=len(node.columns) == len(relation.columns))
+                return self._scan(node)
             case Window():
                 return self._window(node)
             case Filter(input_, predicate):
@@ -159,27 +152,30 @@ class Sizes:
             case _:
                 assert_never(node)
 
-    def _scan(self, relation: Relation, fields: tuple[Field, ...], *, whole: bool) -> Size:
+    def _scan(self, node: StreamScan | TableScan) -> Size:
         evidence = Evidence()
-        if relation.name.lower() in self._catalog.streams:
-            rate = evidence.use(self._known.rate_rows_per_s(self._catalog.stream(relation.name)))
-            rows = 0.0
+        relation = relation_of(node, self._catalog)
+        table_rows = None
+        if isinstance(node, StreamScan):
+            rate = evidence.use(self._known.rate_rows_per_s(self._catalog.stream(node.stream)))
         else:
-            rows = evidence.use(self._known.rows(self._catalog.table(relation.name)))
-            rate = rows / self._table_refresh_s
+            table_rows = bounded(evidence.use(self._known.rows(self._catalog.table(node.table))))
+            rate = table_rows / self._table_refresh_s
         natural_bytes = sum(type_bytes(column.type) for column in relation.columns)
-        row_bytes = evidence.use(self._known.row_bytes(relation))
+        row_bytes = bounded(evidence.use(self._known.row_bytes(relation)))
         columns = tuple(
             _source_column(
                 self._known.distinct(relation, field.name),
                 type_bytes(field.type) * row_bytes / natural_bytes if natural_bytes else 0.0,
-                rows,
+                table_rows,
             )
-            for field in fields
+            for field in node.columns
         )
-        if not whole:
-            row_bytes = sum(column.bytes for column in columns) + (EVENT_TIME_BYTES if not rows else 0.0)
-        return Size(rate, rows, 0.0, columns, row_bytes, evidence.basis, frozenset(evidence.assumptions))
+        if len(columns) < len(relation.columns):
+            event_time_bytes = EVENT_TIME_BYTES if table_rows is None else 0.0
+            row_bytes = sum(column.bytes for column in columns) + event_time_bytes
+        assumptions = frozenset(evidence.assumptions)
+        return Size(bounded(rate), table_rows or 0.0, 0.0, columns, row_bytes, evidence.basis, assumptions)
 
     def _window(self, node: Window) -> Size:
         size = self.of(node.input)
@@ -214,18 +210,18 @@ class Sizes:
         share = selectivity(node.predicate, columns, evidence)
         kept = narrowed(node.predicate, columns)
         if isinstance(node.timing, Ticking | RowTicking):
-            return _ticking(node, evidence, sizes, share * prod(s.relation_rows for s in sizes), kept)
-        rate = share * sum(
-            size.rate_rows_per_s * prod(s.relation_rows for other, s in enumerate(sizes) if other != index)
-            for index, size in enumerate(sizes)
-            if not isinstance(node.inputs[index].timing, Static)
-        )
+            return _ticking(node, evidence, sizes, share * product(s.relation_rows for s in sizes), kept)
+        rate, rows = 0.0, 1.0
+        for each, size in zip(node.inputs, sizes, strict=True):
+            own_rate = 0.0 if isinstance(each.timing, Static) else size.rate_rows_per_s
+            rate = min(rate * size.relation_rows + own_rate * rows, LARGEST * LARGEST)
+            rows = product((rows, size.relation_rows))
         return _derived(
             node,
             evidence,
             sizes,
-            rate_rows_per_s=rate,
-            relation_rows=share * prod(size.relation_rows for size in sizes),
+            rate_rows_per_s=share * rate,
+            relation_rows=share * rows,
             columns=kept,
         )
 
@@ -260,22 +256,26 @@ class Sizes:
 
     def _aggregate(self, node: Aggregate) -> Size:
         size, evidence = self.of(node.input), Evidence()
-        combinations = prod(distinct_values(key, size.columns, evidence) for key in node.keys)
+        combinations = product(distinct_values(key, size.columns, evidence) for key in node.keys)
         groups = min(combinations, size.relation_rows)
         keys = tuple(_projected(key, size.columns) for key in node.keys)
         values = tuple(
-            ColumnEstimate(max(1.0, groups), type_bytes(call.type), evidence.basis)
+            ColumnEstimate(
+                max(1.0, groups), type_bytes(call.type), evidence.basis, frozenset(evidence.assumptions)
+            )
             for call in node.aggregates
         )
         return _ticking(node, evidence, [size], groups, (*keys, *values))
 
 
-def _source_column(distinct: Estimate | Assumption, bytes_: float, rows: float) -> ColumnEstimate:
+def _source_column(
+    distinct: Estimate | Assumption, bytes_: float, table_rows: float | None
+) -> ColumnEstimate:
     """A table's column has no more values than the table has rows."""
-    value = min(distinct.value, rows) if rows else distinct.value
+    value = max(1.0, bounded(distinct.value if table_rows is None else min(distinct.value, table_rows)))
     if isinstance(distinct, Assumption):
-        return ColumnEstimate(max(1.0, value), bytes_, Basis.ASSUMED, frozenset({distinct}))
-    return ColumnEstimate(max(1.0, value), bytes_, distinct.basis)
+        return ColumnEstimate(value, bytes_, Basis.ASSUMED, frozenset({distinct}))
+    return ColumnEstimate(value, bytes_, distinct.basis)
 
 
 def _projected(expression: Expression, columns: tuple[ColumnEstimate, ...]) -> ColumnEstimate:
@@ -327,8 +327,8 @@ def _derived(
     ticks = isinstance(node.timing, Ticking | RowTicking)
     event_time_bytes = 0.0 if isinstance(node.timing, Static) else EVENT_TIME_BYTES
     return Size(
-        rate_rows_per_s,
-        relation_rows,
+        bounded(rate_rows_per_s),
+        bounded(relation_rows),
         max(size.evaluations_per_s for size in inputs) if ticks else 0.0,
         columns,
         sum(column.bytes for column in columns) + event_time_bytes,

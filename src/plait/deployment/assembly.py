@@ -54,7 +54,7 @@ class Overload:
         show = self.resource.show
         free = max(0.0, self.limit - self.used)
         return (
-            f"needs {show(self.needed)} of {self.resource}, with {show(free)} of {show(self.limit)} left: "
+            f"needs {self.resource.amount(self.needed)}, with {show(free)} of {show(self.limit)} left: "
             f"{show(self.needed - free)} too much"
         )
 
@@ -110,7 +110,9 @@ class Assembly:
                 bottleneck_cores=max((operator.cores for operator in operators), default=0.0),
                 network_bytes_per_s=sum(flow.bytes_per_s for flow in flows),
                 network_bytes_in_transit=sum(
-                    flow.bytes_per_s * self.network.latency_us((flow.source, flow.target)) / MICROSECONDS
+                    flow.bytes_per_s
+                    * self.network.known_latency_us([(flow.source, flow.target)])
+                    / MICROSECONDS
                     for flow in flows
                 ),
                 state_rows=sum(operator.state_rows for operator in operators),
@@ -141,7 +143,7 @@ class Assembly:
 
     def _links(self) -> tuple[LinkUse, ...]:
         """All that are declared; where none is, those that are used."""
-        in_use = sorted((r.site, r.target) for r in self.usage.taken if r.kind is ResourceKind.LINK)
+        in_use = sorted({(flow.source, flow.target) for flow in self.flows.values()})
         return tuple(
             LinkUse(
                 source,
@@ -245,7 +247,7 @@ class Draft:
         if not routes:
             raise UnreachableError(id_, self.origin(id_), site)
         bytes_per_s = self.stream(id_).bytes_per_s
-        for source, target in min(routes, key=lambda r: (len(r), sum(map(network.latency_us, r)))):
+        for source, target in min(routes, key=lambda r: (len(r), network.known_latency_us(r))):
             flow = Flow(id_, source, target, bytes_per_s)
             self._flows[id_, source, target] = flow
             self._available[id_].add(target)

@@ -16,6 +16,7 @@ from functools import cached_property
 from plait.cost.units import UnitCosts
 from plait.plan.nodes import Node, WindowSpecification
 from plait.space import OperatorKind
+from plait.workload import Query
 
 
 class StreamKind(StrEnum):
@@ -35,6 +36,11 @@ class DeployedQuery:
     site: str | None
     columns: tuple[str, ...]
     sink: str | None = None
+
+
+def sink_of(query: Query) -> str | None:
+    """Where a query's rows go, as the document says it."""
+    return None if query.sink is None else str(query.sink.target)
 
 
 @dataclass(frozen=True)
@@ -103,17 +109,19 @@ class SiteUse:
 
 @dataclass(frozen=True)
 class LinkUse:
+    """A link's limit and latency (None: not declared) and what the deployment sends over it."""
+
     source: str
     target: str
     bandwidth_bytes_per_s: float | None
-    latency_us: int
+    latency_us: int | None
     bytes_per_s_used: float
 
 
 @dataclass(frozen=True)
 class Cost:
     """`cores` is Eq. 6 of the federation paper, `bottleneck_cores` Eq. 5; `network_bytes_in_transit` is the
-    network usage of the hierarchical paper (rate × latency)."""
+    network usage of the hierarchical paper (rate × latency), as far as latencies are declared."""
 
     cores: float
     bottleneck_cores: float
@@ -153,6 +161,15 @@ class Deployment:
     @property
     def refused(self) -> tuple[DeployedQuery, ...]:
         return tuple(query for query in self.queries if not query.admitted)
+
+    @cached_property
+    def users(self) -> Mapping[str, frozenset[str]]:
+        """For each operator, by its id, the names of the admitted queries that need it."""
+        users: dict[str, set[str]] = {operator.id: set() for operator in self.operators}
+        for query in self.admitted:
+            for operator in self.operators_of(query):
+                users[operator.id].add(query.name)
+        return {id_: frozenset(names) for id_, names in users.items()}
 
     def operators_of(self, query: DeployedQuery) -> tuple[Operator, ...]:
         """All operators that a query needs."""

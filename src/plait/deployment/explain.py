@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from plait.deployment.deployment import Deployment, LinkUse, SiteUse
@@ -29,16 +28,13 @@ class Sharing:
 
 
 def sharing(deployment: Deployment) -> Sharing:
-    queries_of: Counter[str] = Counter()
-    for query in deployment.admitted:
-        queries_of.update(operator.id for operator in deployment.operators_of(query))
-    cores_of = {operator.id: operator.cores for operator in deployment.operators}
+    users_of = deployment.users
     return Sharing(
         operators=len(deployment.operators),
-        shared_operators=sum(number > 1 for number in queries_of.values()),
+        shared_operators=sum(len(users) > 1 for users in users_of.values()),
         cores=deployment.cost.cores,
-        unshared_operators=queries_of.total(),
-        unshared_cores=sum(cores_of[id_] * number for id_, number in queries_of.items()),
+        unshared_operators=sum(len(users) for users in users_of.values()),
+        unshared_cores=sum(operator.cores * len(users_of[operator.id]) for operator in deployment.operators),
     )
 
 
@@ -72,57 +68,23 @@ def summary(deployment: Deployment) -> str:
 def _site_cells(site: SiteUse) -> list[str]:
     return [
         site.name,
-        _used(number_text(site.cores_used), None if site.cores is None else number_text(site.cores))
-        + " cores",
-        _used(bytes_text(site.memory_bytes_used), site.memory_bytes and bytes_text(site.memory_bytes)),
-        "in " + _used(bytes_per_s_text(site.in_bytes_per_s_used), _rate(site.in_bytes_per_s)),
-        "out " + _used(bytes_per_s_text(site.out_bytes_per_s_used), _rate(site.out_bytes_per_s)),
+        _used(site.cores_used, site.cores, number_text) + " cores",
+        _used(site.memory_bytes_used, site.memory_bytes, bytes_text),
+        "in " + _used(site.in_bytes_per_s_used, site.in_bytes_per_s, bytes_per_s_text),
+        "out " + _used(site.out_bytes_per_s_used, site.out_bytes_per_s, bytes_per_s_text),
     ]
 
 
 def _link_cells(link: LinkUse) -> list[str]:
     return [
         f"{link.source} → {link.target}",
-        _used(bytes_per_s_text(link.bytes_per_s_used), _rate(link.bandwidth_bytes_per_s)),
-        f"{link.latency_us / 1000:g} ms",
+        _used(link.bytes_per_s_used, link.bandwidth_bytes_per_s, bytes_per_s_text),
+        "" if link.latency_us is None else f"{link.latency_us / 1000:g} ms",
     ]
 
 
-def _rate(bytes_per_s: float | None) -> str | None:
-    return None if bytes_per_s is None else bytes_per_s_text(bytes_per_s)
-
-
-def _used(used: str, limit: object) -> str:
-    return f"{used} of {limit}" if limit else used
-
-
-@dataclass(frozen=True)
-class Compared:
-    """One line of a comparison."""
-
-    planner: str
-    status: str
-    seconds: float
-    deployment: Deployment
-
-
-def comparison(plans: Sequence[Compared]) -> str:
-    """Several planners on one workload, as a table."""
-    header = ["planner", "status", "admitted", "operators", "cores", "network", "state", "seconds"]
-    rows = [
-        [
-            plan.planner,
-            plan.status,
-            f"{len(plan.deployment.admitted):,} of {len(plan.deployment.queries):,}",
-            f"{len(plan.deployment.operators):,}",
-            number_text(plan.deployment.cost.cores),
-            bytes_per_s_text(plan.deployment.cost.network_bytes_per_s),
-            f"{number_text(plan.deployment.cost.state_rows)} rows",
-            f"{plan.seconds:.2f}",
-        ]
-        for plan in plans
-    ]
-    return "\n".join(_aligned([header, *rows]))
+def _used(used: float, limit: float | None, show: Callable[[float], str]) -> str:
+    return show(used) if limit is None else f"{show(used)} of {show(limit)}"
 
 
 def _aligned(rows: Iterable[list[str]]) -> list[str]:

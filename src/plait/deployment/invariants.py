@@ -6,26 +6,28 @@
   to; a flow starts where its stream is. (So nothing feeds itself: availability is followed from the
   producers on, which is SQPR's acyclicity, III.7.)
 - Every operator computes what its output's signature says from what its inputs' signatures say.
-- Sources are read at home. No operator and no stream is there for nothing.
+- Sources are read at home. No operator, stream or plan is there for nothing.
+
+Whether the numbers are right is the business of `statements` and `cost.recost`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeGuard
 
-from plait.catalog import Catalog, Relation
+from plait.catalog import Catalog
 from plait.cost.network import Network
-from plait.deployment.deployment import DeployedQuery, Deployment, Operator, StreamKind
-from plait.plan.nodes import Field, Join, Node, StreamScan, TableScan
+from plait.deployment.deployment import DeployedQuery, Deployment, Operator, sink_of
+from plait.plan.nodes import Join, Node, StreamScan, TableScan
 from plait.plan.signature import signature
-from plait.space import OperatorKind, input_of, kind_of, stream_of, subjoin
+from plait.space import OperatorKind, Space, input_of, kind_of, relation_of, stream_of, whole_scan
 from plait.workload import Workload
 
 
-def violations(deployment: Deployment, workload: Workload) -> Iterator[str]:
+def violations(deployment: Deployment, workload: Workload, network: Network, space: Space) -> Iterator[str]:
     """Everything that is wrong, in words; nothing for a legal deployment."""
-    network = Network(workload.catalog)
     broken = list(_broken_references(deployment, network))
     yield from broken
     if broken:
@@ -36,7 +38,7 @@ def violations(deployment: Deployment, workload: Workload) -> Iterator[str]:
         for stream in operator.inputs:
             if operator.site not in available[stream]:
                 yield f"operator {operator.id} at {operator.site} reads {stream}, which is not there"
-        yield from _computation_violations(deployment, operator, workload.catalog, network)
+        yield from _computation_violations(deployment, operator, workload.catalog, network, space)
     for flow in deployment.flows:
         if flow.source not in available[flow.stream]:
             yield f"{flow.stream} flows from {flow.source}, where it is not"
@@ -59,6 +61,8 @@ def _broken_references(deployment: Deployment, network: Network) -> Iterator[str
     for operator in deployment.operators:
         yield from _unknown(f"operator {operator.id}", (*operator.inputs, operator.output), streams)
         yield from _unknown(f"operator {operator.id}", [operator.site], network.sites)
+    flows = Counter(f"of {flow.stream} from {flow.source} to {flow.target}" for flow in deployment.flows)
+    yield from _repeated("flow", flows)
     for flow in deployment.flows:
         yield from _unknown("a flow", [flow.stream], streams)
         yield from _unknown(f"the flow of {flow.stream}", (flow.source, flow.target), network.sites)
@@ -103,6 +107,10 @@ def _query_violations(
     for query in deployment.queries:
         if query.name in wanted:
             yield from _answer_violations(query, deployment, wanted[query.name].plan, available)
+            if query.columns != wanted[query.name].columns:
+                yield f"the query {query.name} has other columns: {', '.join(query.columns)}"
+            if query.sink != sink_of(wanted[query.name]):
+                yield f"the query {query.name} goes somewhere else: {query.sink}"
             asked = wanted[query.name].site
             if asked is not None and query.site is not None and asked.lower() != query.site.lower():
                 yield f"the query {query.name} is wanted at {asked}, not at {query.site}"
@@ -114,6 +122,8 @@ def _answer_violations(
     if not query.admitted:
         if not query.reason:
             yield f"the query {query.name} is refused without a reason"
+        if query.stream is not None:
+            yield f"the query {query.name} is refused, but has the stream {query.stream}"
         return
     if query.stream is None or query.site is None:
         yield f"the query {query.name} is admitted without a stream or a site"
@@ -125,35 +135,35 @@ def _answer_violations(
 
 
 def _computation_violations(
-    deployment: Deployment, operator: Operator, catalog: Catalog, network: Network
+    deployment: Deployment, operator: Operator, catalog: Catalog, network: Network, space: Space
 ) -> Iterator[str]:
     streams = deployment.stream_by_id
     output = deployment.plans[streams[operator.output].signature]
     claimed = [streams[stream].signature for stream in operator.inputs]
     if operator.kind is OperatorKind.SCAN:
-        relation = _relation(output, catalog)
-        if relation is None or claimed or not _reads_all(output, relation):
+        if operator.inputs or operator.windows or operator.covers or not _is_whole(output, catalog):
             yield f"operator {operator.id} does not read a whole source"
-        elif operator.site != network.home_of(relation):
-            yield f"operator {operator.id} reads {relation.name} away from its home"
+        elif operator.site != network.home_of(relation_of(output, catalog)):
+            yield f"operator {operator.id} reads {_name(output)} away from its home"
         return
     if operator.kind is not kind_of(output):
         yield f"operator {operator.id} is a {operator.kind}, but its output is made by a {kind_of(output)}"
         return
     if isinstance(output, StreamScan | TableScan):
-        source = [streams[stream] for stream in operator.inputs]
-        if [s.kind is StreamKind.DERIVED for s in source] != [False] or source[0].sources != (_name(output),):
+        if claimed != [signature(whole_scan(output, catalog))]:
             yield f"operator {operator.id} leaves out columns of something else than {_name(output)}"
+        elif operator.windows != (None,) or operator.covers:
+            yield f"operator {operator.id} only leaves out columns, without windows"
         return
-    expected = (
-        [subjoin(output, covered) for covered in operator.covers]
-        if isinstance(output, Join)
-        else list(output.inputs)
-    )
-    if isinstance(output, Join) and sorted(m for c in operator.covers for m in c) != [
-        *range(len(output.inputs))
-    ]:
-        yield f"operator {operator.id} does not join every input once"
+    if isinstance(output, Join):
+        if sorted(m for covered in operator.covers for m in covered) != [*range(len(output.inputs))]:
+            yield f"operator {operator.id} does not join every input once"
+            return
+        expected = [space.subjoin(output, covered) for covered in operator.covers]
+    else:
+        expected = list(output.inputs)
+        if operator.covers:
+            yield f"operator {operator.id} is no join, but covers inputs of one"
     reads = [input_of(node) for node in expected]
     if claimed != [signature(read.stream) for read in reads]:
         yield f"operator {operator.id} does not compute {operator.output} from its inputs"
@@ -165,32 +175,19 @@ def _name(scan: StreamScan | TableScan) -> str:
     return scan.stream if isinstance(scan, StreamScan) else scan.table
 
 
-def _relation(node: Node, catalog: Catalog) -> Relation | None:
+def _is_whole(node: Node, catalog: Catalog) -> TypeGuard[StreamScan | TableScan]:
     match node:
         case StreamScan(name):
-            return catalog.streams.get(name.lower())
+            return name.lower() in catalog.streams and node == whole_scan(node, catalog)
         case TableScan(name):
-            return catalog.tables.get(name.lower())
+            return name.lower() in catalog.tables and node == whole_scan(node, catalog)
         case _:
-            return None
-
-
-def _reads_all(node: Node, relation: Relation) -> bool:
-    everything = tuple(Field(column.name, column.type) for column in relation.columns)
-    return isinstance(node, StreamScan | TableScan) and node.columns == everything
+            return False
 
 
 def _idle(deployment: Deployment) -> Iterator[str]:
-    """Operators that no admitted query needs."""
-    needed: set[str] = set()
-    stack = [query.stream for query in deployment.admitted if query.stream is not None]
-    while stack:
-        stream = stack.pop()
-        if stream not in needed:
-            needed.add(stream)
-            stack.extend(deployment.producer_of[stream].inputs)
-    return (
-        f"no query needs operator {operator.id}"
-        for operator in deployment.operators
-        if operator.output not in needed
-    )
+    """What no admitted query needs."""
+    users = deployment.users
+    yield from (f"no query needs operator {o.id}" for o in deployment.operators if not users[o.id])
+    for signature_ in deployment.plans.keys() - {stream.signature for stream in deployment.streams}:
+        yield f"no stream has the plan {signature_}"

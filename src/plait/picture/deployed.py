@@ -15,16 +15,16 @@ from plait.deployment.deployment import (
     SiteUse,
     StreamKind,
 )
-from plait.picture.describe import description, names_of, window_text
+from plait.deployment.describe import description, names_of, window_text
+from plait.deployment.report import caption, headline
 from plait.picture.diagram import Box, BoxKind, Diagram, Refusal, SiteFrame
-from plait.picture.words import caption, headline, users_of
 from plait.quantity_text import bytes_per_s_text, number_text, rate_text
 from plait.space import OperatorKind
 
 
 def diagram_of(deployment: Deployment, planner: str) -> Diagram:
     """Everything that the deployment has, with nothing folded."""
-    users = users_of(deployment)
+    users = deployment.users
     boxes: list[Box] = []
     arrows: dict[tuple[str, str], None] = {}
     for operator in deployment.operators:

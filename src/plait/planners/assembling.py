@@ -6,7 +6,7 @@ where the largest of them is). `AT_QUERY`: everything but the sources runs at th
 it is the way out when a site near the inputs is full.
 
 A stream that exists already in the query's scope is used again instead of computed again: always where the
-operator would run anyway, and from other sites too if `REUSE_ANYWHERE` is asked for.
+operator would run anyway, and from other sites too if `Reuse.ANYWHERE` is asked for.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import TypeAlias
 
-from plait.catalog import Catalog, Relation
+from plait.catalog import Catalog
 from plait.deployment.assembly import Assembly, Draft
-from plait.plan.nodes import Field, Join, Node, StreamScan, TableScan
+from plait.plan.nodes import Join, Node, StreamScan, TableScan
 from plait.plan.signature import signature
 from plait.planners.join_order import Order
-from plait.space import input_of, join_step, step_of, stream_of, subjoin
+from plait.space import Space, input_of, relation_of, step_of, stream_of, whole_scan
 
 JoinOrders: TypeAlias = Callable[[Join, Draft], Order]
 
@@ -42,6 +42,7 @@ class QueryAssembler:
         self,
         catalog: Catalog,
         assembly: Assembly,
+        space: Space,
         *,
         scope: str,
         wanted_at: str | None,
@@ -53,6 +54,7 @@ class QueryAssembler:
         self._catalog = catalog
         self._network = assembly.network
         self._cost = assembly.cost
+        self._space = space
         self._wanted_at = wanted_at
         self._placement = placement
         self._reuse = reuse
@@ -79,31 +81,28 @@ class QueryAssembler:
         return self.draft.add_step(step, inputs, self._site(node))
 
     def _join(self, join: Join, order: Order) -> str:
-        """The sub-join of the order's members, from the one without the last of them."""
-        if len(order) == 1:
-            return self._obtain(input_of(join.inputs[order[0]]).stream)
-        node = subjoin(join, tuple(sorted(order)))
-        existing = self._existing(node)
+        """The join of all its inputs, from the one without the last of the order."""
+        existing = self._existing(join)
         if existing is not None:
             return existing
-        left, right = order[:-1], order[-1:]
-        inputs = (self._join(join, left), self._join(join, right))
-        return self.draft.add_step(join_step(join, left, right), inputs, self._site(node))
+        *before, last = order
+        if len(before) == 1:
+            left = self._obtain(input_of(join.inputs[before[0]]).stream)
+        else:
+            smaller, members = self._space.members_joined(join, tuple(sorted(before)))
+            left = self._join(smaller, tuple(members.index(member) for member in before))
+        right = self._obtain(input_of(join.inputs[last]).stream)
+        return self.draft.add_step(
+            self._space.join_step(join, before, (last,)), (left, right), self._site(join)
+        )
 
     def _scan(self, scan: StreamScan | TableScan) -> str:
-        relation = self._relation(scan)
-        fields = tuple(Field(column.name, column.type) for column in relation.columns)
-        whole: Node = type(scan)(relation.name, fields)
-        home = self._network.home_of(relation)
+        whole = whole_scan(scan, self._catalog)
+        home = self._network.home_of(relation_of(scan, self._catalog))
         source = self.draft.made(signature(whole)).get(home) or self.draft.add_source(scan, whole, home)
         if whole == scan:
             return source
         return self.draft.add_pruned_source(scan, source, self._site(scan))
-
-    def _relation(self, scan: StreamScan | TableScan) -> Relation:
-        if isinstance(scan, StreamScan):
-            return self._catalog.stream(scan.stream)
-        return self._catalog.table(scan.table)
 
     def _existing(self, node: Node) -> str | None:
         """A stream of the same rows that can be used."""
@@ -127,7 +126,7 @@ class QueryAssembler:
         if self._placement is Placement.AT_QUERY:
             return self._wanted_at or self._network.default_site
         if isinstance(node, StreamScan | TableScan):
-            return self._network.home_of(self._relation(node))
+            return self._network.home_of(relation_of(node, self._catalog))
         inputs = [input_of(each).stream for each in node.inputs]
         sites = {self._site(each) for each in inputs}
         if len(sites) == 1:

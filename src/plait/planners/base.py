@@ -17,6 +17,7 @@ from plait.catalog import Catalog
 from plait.cost.model import CostModel
 from plait.deployment.deployment import Deployment
 from plait.notices import Notice
+from plait.space import Space
 from plait.statistics import StatisticsOracle
 from plait.workload import Workload
 
@@ -73,6 +74,7 @@ class PlanningContext:
     remaining_s: Callable[[], float] = no_deadline
     seed: int = 0
     observer: Observer = field(default_factory=NoObserver)
+    space: Space = field(default_factory=Space)
 
 
 @dataclass(frozen=True)

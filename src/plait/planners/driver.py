@@ -1,25 +1,29 @@
 """Runs planners, and trusts none of them.
 
 The driver alone brings queries into canonical form, checks that a planner can plan what the workload
-contains, measures time, verifies the deployment's invariants, and computes all costs again from the
-document. What a planner gets wrong ends in an `InternalError` that names it.
+contains, measures time, verifies the deployment's invariants, compares every estimate, limit and unit cost
+in it with the workload and the cost model, and computes all costs again from the document. What a planner
+gets wrong, an exception included, ends in an `InternalError` that names it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from time import monotonic, perf_counter
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from plait.cost.model import CostModel
-from plait.cost.recost import disagreements, overloads
+from plait.cost.network import Network
+from plait.cost.recost import RELATIVE_TOLERANCE, disagreements, overloads
 from plait.cost.units import UNCALIBRATED, UnitCosts
 from plait.deployment.deployment import Deployment
 from plait.deployment.document import VERSION, deployment_from_json, deployment_to_json, tables_to_json
 from plait.deployment.invariants import violations
+from plait.deployment.statements import false_statements
 from plait.errors import InternalError, PlaitError, UnsupportedError, UserError, closest
 from plait.notices import Notice
 from plait.plan.nodes import (
@@ -28,6 +32,7 @@ from plait.plan.nodes import (
     Join,
     Node,
     OuterJoin,
+    RowTicking,
     RowWindow,
     TableScan,
     Ticking,
@@ -52,7 +57,8 @@ from plait.rewrite import Merger, canonicalise
 from plait.statistics import Statistics, declared, notices_of
 from plait.workload import Workload
 
-VIOLATIONS_SHOWN = 10
+FAULTS_SHOWN = 10
+REPORT_IT = "this is a bug in Plait: please report it with the queries"
 
 
 @dataclass(frozen=True)
@@ -91,56 +97,41 @@ class PlanReport:
         )
 
 
-def plan(
-    workload: Workload,
-    planner: str = DEFAULT_PLANNER,
-    *,
-    statistics: Statistics | None = None,
-    unit_costs: UnitCosts = UNCALIBRATED,
-    current: Deployment | None = None,
-    deadline_s: float | None = None,
-    seed: int = 0,
-    observer: Observer | None = None,
-) -> PlanReport:
-    """Plan a workload as it was bound. `statistics` is what is known beyond the declarations."""
-    return compare(
-        workload,
-        [planner],
-        statistics=statistics,
-        unit_costs=unit_costs,
-        current=current,
-        deadline_s=deadline_s,
-        seed=seed,
-        observer=observer,
-    )[0]
+class Options(TypedDict, total=False):
+    """What planning may be told; `statistics` is what is known beyond the declarations."""
+
+    statistics: Statistics | None
+    unit_costs: UnitCosts
+    current: Deployment | None
+    deadline_s: float | None
+    seed: int
+    observer: Observer
+
+
+def plan(workload: Workload, planner: str = DEFAULT_PLANNER, **options: Unpack[Options]) -> PlanReport:
+    """Plan a workload as it was bound."""
+    return compare(workload, [planner], **options)[0]
 
 
 def compare(
-    workload: Workload,
-    planners: Sequence[str] = tuple(PLANNERS),
-    *,
-    statistics: Statistics | None = None,
-    unit_costs: UnitCosts = UNCALIBRATED,
-    current: Deployment | None = None,
-    deadline_s: float | None = None,
-    seed: int = 0,
-    observer: Observer | None = None,
+    workload: Workload, planners: Sequence[str] = tuple(PLANNERS), **options: Unpack[Options]
 ) -> list[PlanReport]:
     """Plan one workload with several planners, under the same statistics and costs."""
     chosen = [find_planner(name) for name in planners]
     canonical = canonical_workload(workload)
     known = declared(workload.catalog)
+    statistics = options.get("statistics")
     if statistics is not None:
         known = known.with_(statistics)
     context = PlanningContext(
         workload.catalog,
         known,
-        CostModel(workload.catalog, known, unit_costs),
-        current,
-        seed=seed,
-        observer=observer or NoObserver(),
+        CostModel(workload.catalog, known, options.get("unit_costs", UNCALIBRATED)),
+        options.get("current"),
+        seed=options.get("seed", 0),
+        observer=options.get("observer", NoObserver()),
     )
-    return [run(planner, canonical, context, deadline_s) for planner in chosen]
+    return [run(planner, canonical, context, options.get("deadline_s")) for planner in chosen]
 
 
 def find_planner(name: str) -> Planner:
@@ -166,13 +157,17 @@ def run(
     started = perf_counter()
     end = monotonic() + deadline_s if deadline_s is not None else None
     remaining_s = no_deadline if end is None else (lambda: end - monotonic())
-    try:
+    with _blamed(planner):
         result = planner.plan(workload, replace(context, remaining_s=remaining_s))
-    except PlaitError as error:
-        error.detail = "\n".join(filter(None, (error.detail, f"planner: {planner.name}")))
-        raise
-    seconds = perf_counter() - started
-    _verify(planner, workload, result)
+        seconds = perf_counter() - started
+        wrong = list(islice(_faults(workload, context, result), FAULTS_SHOWN))
+    if wrong:
+        raise InternalError(
+            "planner",
+            f"the planner `{planner.name}` made a deployment that does not hold",
+            detail="\n".join(wrong),
+            hint=REPORT_IT,
+        )
     assumptions = (
         assumption
         for query in workload.queries.values()
@@ -216,7 +211,7 @@ def _features_of(plan_: Node) -> Iterator[PlannerFeature]:
                 yield PlannerFeature.OUTER_JOINS
             case Join() if isinstance(node.timing, Windowed):
                 yield PlannerFeature.WINDOW_JOINS
-            case Join() if isinstance(node.timing, Ticking):
+            case Join() if isinstance(node.timing, Ticking | RowTicking):
                 yield PlannerFeature.TICK_JOINS
             case Aggregate():
                 yield PlannerFeature.AGGREGATES
@@ -233,16 +228,41 @@ def _features_of(plan_: Node) -> Iterator[PlannerFeature]:
                 pass
 
 
-def _verify(planner: Planner, workload: Workload, result: PlanningResult) -> None:
-    wrong = list(islice(violations(result.deployment, workload), VIOLATIONS_SHOWN))
-    if not wrong:
-        document = tables_to_json(result.deployment)
-        wrong = list(islice(disagreements(document), VIOLATIONS_SHOWN))
-        wrong += islice(overloads(document), VIOLATIONS_SHOWN)
-    if wrong:
+@contextmanager
+def _blamed(planner: Planner) -> Iterator[None]:
+    """Errors name the planner. Whatever else a planner raises, or what it returns makes the checks raise, is
+    a bug of that planner: this is the boundary where no kind of exception can be ruled out."""
+    try:
+        yield
+    except PlaitError as error:
+        detail = "\n".join(filter(None, (error.detail, f"planner: {planner.name}")))
+        raise type(error)(
+            error.code, error.message, detail=detail, hint=error.hint, span=error.span
+        ) from error
+    except Exception as error:
         raise InternalError(
             "planner",
-            f"the planner `{planner.name}` made a deployment that does not hold",
-            detail="\n".join(wrong),
-            hint="this is a bug in Plait: please report it with the queries",
-        )
+            f"the planner `{planner.name}` failed",
+            detail=f"{type(error).__name__}: {error}",
+            hint=REPORT_IT,
+        ) from error
+
+
+def _faults(workload: Workload, context: PlanningContext, result: PlanningResult) -> Iterator[str]:
+    """What is wrong with a result. Each check relies on those before it: the first to fail speaks alone."""
+    deployment = result.deployment
+    network = Network(workload.catalog)
+    found = list(violations(deployment, workload, network, context.space))
+    found = found or list(false_statements(deployment, network, context.cost))
+    if not found:
+        document = tables_to_json(deployment)
+        found = [*disagreements(document), *overloads(document)]
+    yield from found or _false_status(result)
+
+
+def _false_status(result: PlanningResult) -> Iterator[str]:
+    cores = result.deployment.cost.cores
+    if result.status is PlanningStatus.INFEASIBLE and result.deployment.admitted:
+        yield "the status is infeasible, but queries are admitted"
+    if result.bound is not None and not result.bound <= cores * (1 + RELATIVE_TOLERANCE):
+        yield f"the bound {result.bound:g} is above the {cores:g} cores of the deployment"

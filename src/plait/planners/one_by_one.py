@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 from plait.cost.network import Network
 from plait.deployment.assembly import Assembly, Draft, UnreachableError
-from plait.deployment.deployment import DeployedQuery
+from plait.deployment.deployment import DeployedQuery, sink_of
 from plait.plan.nodes import Join, walk_plan
 from plait.plan.signature import signature
 from plait.planners.assembling import Placement, QueryAssembler, Reuse
 from plait.planners.base import PlanningContext, PlanningResult, PlanningStatus
 from plait.planners.join_order import Order, longest_existing, smallest_first
-from plait.space import subjoin
 from plait.workload import Query, Workload
 
 
@@ -70,7 +69,7 @@ class _Planning:
     def _admitted(self, query: Query, chosen: Alternative) -> DeployedQuery:
         chosen.draft.commit()
         site = chosen.draft.origin(chosen.stream) if query.site is None else self._site(query)
-        return DeployedQuery(query.name, True, "", chosen.stream, site, query.columns, _sink(query))
+        return DeployedQuery(query.name, True, "", chosen.stream, site, query.columns, sink_of(query))
 
     def _site(self, query: Query) -> str | None:
         return None if query.site is None else self.assembly.network.name_of(query.site)
@@ -98,6 +97,7 @@ class _Planning:
         assembler = QueryAssembler(
             self._context.catalog,
             self.assembly,
+            self._context.space,
             scope="" if self._share else query.name,
             wanted_at=self._site(query),
             placement=placement,
@@ -111,9 +111,15 @@ class _Planning:
 
     def _reusing_order(self, join: Join, draft: Draft) -> Order:
         """Around the largest sub-join that exists."""
-        existing = longest_existing(join, lambda members: _exists(join, members, draft))
+        existing = longest_existing(join, lambda members: self._exists(join, members, draft))
         return (
             smallest_first(join, self._context.cost, existing) if existing else self._own_order(join, draft)
+        )
+
+    def _exists(self, join: Join, members: Order, draft: Draft) -> bool:
+        inputs = frozenset(signature(join.inputs[member]) for member in members)
+        return draft.is_joined(inputs) and bool(
+            draft.made(signature(self._context.space.subjoin(join, members)))
         )
 
     def _own_order(self, join: Join, _: Draft) -> Order:
@@ -121,11 +127,6 @@ class _Planning:
         if order is None:
             order = self._orders[join] = smallest_first(join, self._context.cost)
         return order
-
-
-def _exists(join: Join, members: Order, draft: Draft) -> bool:
-    inputs = frozenset(signature(join.inputs[member]) for member in members)
-    return draft.is_joined(inputs) and bool(draft.made(signature(subjoin(join, members))))
 
 
 def _is_better(alternative: Alternative, other: Alternative) -> bool:
@@ -139,8 +140,4 @@ def _is_better(alternative: Alternative, other: Alternative) -> bool:
 
 
 def _refused(query: Query, reason: str) -> DeployedQuery:
-    return DeployedQuery(query.name, False, reason, None, query.site, query.columns, _sink(query))
-
-
-def _sink(query: Query) -> str | None:
-    return None if query.sink is None else str(query.sink.target)
+    return DeployedQuery(query.name, False, reason, None, query.site, query.columns, sink_of(query))

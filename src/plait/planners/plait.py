@@ -1,12 +1,15 @@
 """`plait`, the default: equal work exists once.
 
-Sub-plans of equal signature become one operator, whichever queries they come from. Joins of several
-inputs are ordered so that a sub-join which exists already is used again, if that is cheaper than the
-order the join would have alone.
+Sub-plans of equal signature become one operator, whichever queries they come from. Queries are admitted in
+the order of their declaration. Each is planned as `independent` does, less what exists already at the same
+site. Two other ways are taken only in these cases:
 
-For each query the alternative with the least additional cost is taken, and planning it as `independent`
-does, less what exists already, is always among them. So a deployment never costs more than the one of
-`independent` that admits the same queries.
+- to use what exists anywhere: streams of other sites, and sub-joins that the join's own order would not make,
+  if that takes fewer cores and neither more network nor more state;
+- to compute everything at the site that wants the query, if it fits no other way.
+
+So, as long as both fit near their inputs, a deployment never costs more than the one of `independent` that
+admits the same queries.
 """
 
 from __future__ import annotations

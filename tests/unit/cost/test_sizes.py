@@ -4,7 +4,9 @@ from itertools import permutations
 
 import pytest
 
+from plait import language
 from plait.catalog import Catalog
+from plait.cost.bounds import LARGEST
 from plait.cost.model import CostModel
 from plait.expressions.nodes import TRUE, Call, Column, Expression, Literal
 from plait.expressions.types import INT, STRING
@@ -154,3 +156,24 @@ def test_assumptions_travel_up(cost: CostModel) -> None:
     }
     assert cost.size(FLIGHTS).basis is Basis.DECLARED
     assert all(isinstance(assumption, Assumption) for assumption in size.assumptions)
+
+
+def test_estimates_stay_finite(cost: CostModel) -> None:
+    windows = tuple(within(FLIGHTS, 10**9 + index) for index in range(60))
+    for predicate in (TRUE, Call("and", tuple(equal(0, 2 * index) for index in range(1, 60)))):
+        size = cost.size(Join(windows, predicate))
+        assert 0 < size.rate_rows_per_s <= LARGEST
+        assert 0 < size.relation_rows <= LARGEST
+
+
+def test_an_empty_table_is_still_a_table() -> None:
+    text = "CREATE TABLE nothing (a INT, b INT) WITH (rows = 0, row_bytes = 8);"
+    size = CostModel(language.load_text(text).catalog).size(TableScan("nothing", (Field("a", INT),)))
+    assert size.row_bytes == 4  # without an event time
+    assert size.columns[0].distinct == 1
+
+
+def test_what_is_counted_rests_on_what_it_is_counted_by(cost: CostModel) -> None:
+    anything = ticking(StreamScan("anything", (Field("x", INT),)), 10, 10)
+    counts = Aggregate(anything, (Column(0, INT),), (AggregateCall("count"),))
+    assert {a.statistic for a in cost.size(counts).columns[1].assumptions} == {"distinct.x"}

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from plait import language
 from plait.deployment.document import deployment_from_json
 from plait.errors import UserError
+from plait.planners import driver
 from plait.planners.driver import PlanReport
 
 KEYS: dict[str, set[str]] = {
@@ -82,3 +84,14 @@ def test_a_damaged_document_is_refused(document: dict[str, Any]) -> None:
     del document["operators"][0]["cores"]
     with pytest.raises(UserError, match="damaged"):
         deployment_from_json(document)
+
+
+def test_numbers_are_numbers_of_json() -> None:
+    streams = ", ".join(f"s [RANGE 3000 DAYS] s{number}" for number in range(20))
+    equal = " AND ".join(f"s0.k = s{number}.k" for number in range(1, 20))
+    workload = language.load_text(
+        "CREATE STREAM s (k INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 1 SECOND)"
+        " WITH (rate = 1e9, distinct.k = 2);"
+        f"CREATE CONTINUOUS QUERY q AS SELECT s0.k FROM {streams} WHERE {equal};"
+    )
+    json.dumps(driver.plan(workload).to_json(), allow_nan=False)

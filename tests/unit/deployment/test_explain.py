@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from plait.deployment.explain import Compared, comparison, sharing, summary
+from plait import language
+from plait.cost.network import Resource, ResourceKind
+from plait.deployment.assembly import Overload
+from plait.deployment.explain import sharing, summary
+from plait.deployment.report import report_text
 from plait.planners import driver
 from plait.planners.driver import PlanReport
 from plait.workload import Workload
@@ -34,9 +38,24 @@ def test_the_summary_says_what_matters(report: PlanReport) -> None:
     assert "of 4 cores" in text
 
 
-def test_planners_are_compared_line_by_line(workload: Workload) -> None:
-    reports = driver.compare(workload)
-    text = comparison([Compared(r.planner, r.status, r.seconds, r.deployment) for r in reports])
-    header, *lines = text.splitlines()
-    assert header.split()[:3] == ["planner", "status", "admitted"]
-    assert [line.split()[0] for line in lines] == [report.planner for report in reports]
+def test_a_latency_that_is_not_declared_is_not_shown() -> None:
+    text = """
+        CREATE SITE here; CREATE SITE there;
+        CREATE STREAM a (k INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 1 SECOND)
+          WITH (rate = 1, site = 'here');
+        CREATE CONTINUOUS QUERY q AT there AS SELECT k FROM a;
+    """
+    shown = summary(driver.plan(language.load_text(text)).deployment)
+    assert "here → there" in shown
+    assert " ms" not in shown
+
+
+def test_too_few_cores_are_said_as_such() -> None:
+    overload = Overload(Resource(ResourceKind.CORES, "pi"), needed=2.0, used=0.5, limit=1.0)
+    assert str(overload) == "needs 2 cores of `pi`, with 0.5 of 1 left: 1.5 too much"
+
+
+def test_queries_count_operators_as_the_summary_does(report: PlanReport) -> None:
+    needed = len(report.deployment.operators_of(report.deployment.queries[0]))
+    lines = report_text(report.deployment, "plait").splitlines()
+    assert any(line.startswith("pair ") and f"{needed} operators" in line for line in lines)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from plait.cost.network import Network
 from plait.deployment.deployment import Deployment, Flow, Operator, StreamKind
 from plait.deployment.invariants import violations
+from plait.plan.nodes import RangeWindow
+from plait.plan.signature import signature
 from plait.planners import driver
 from plait.planners.driver import PlanReport
-from plait.space import OperatorKind
+from plait.space import OperatorKind, Space
 from plait.workload import Workload
 
 
@@ -103,6 +107,25 @@ def with_another_plan(deployment: Deployment) -> Deployment:
     return replace(deployment, plans=swapped)
 
 
+def in_query(**lie: Any) -> Callable[[Deployment], Deployment]:
+    return lambda d: replace(d, queries=(*d.queries[:-1], replace(d.queries[-1], **lie)))
+
+
+def with_a_flow_twice(deployment: Deployment) -> Deployment:
+    return replace(deployment, flows=(*deployment.flows, deployment.flows[0]))
+
+
+def with_an_unused_plan(deployment: Deployment) -> Deployment:
+    join = deployment.stream_by_id[first(deployment, OperatorKind.WINDOW_JOIN).output]
+    plan = deployment.plans[join.signature].inputs[0]
+    return replace(deployment, plans={**deployment.plans, signature(plan): plan})
+
+
+def with_a_window_on_a_source(deployment: Deployment) -> Deployment:
+    project = first(deployment, OperatorKind.PROJECT)
+    return with_operator(deployment, project, replace(project, windows=(RangeWindow(1),)))
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
@@ -123,12 +146,19 @@ def with_another_plan(deployment: Deployment) -> Deployment:
         (with_the_answer_elsewhere, "is wanted at here"),
         (refused_without_reason, "without a reason"),
         (with_another_plan, "another signature"),
+        (in_query(columns=("x",)), "has other columns: x"),
+        (in_query(sink="/etc/passwd"), "goes somewhere else: /etc/passwd"),
+        (in_query(stream="a"), "is refused, but has the stream"),
+        (with_a_flow_twice, "is there 2 times"),
+        (with_an_unused_plan, "no stream has the plan"),
+        (with_a_window_on_a_source, "without windows"),
     ],
 )
 def test_violations(
     change: Callable[[Deployment], Deployment], complaint: str, report: PlanReport, workload: Workload
 ) -> None:
     canonical = driver.canonical_workload(workload)
-    assert list(violations(report.deployment, canonical)) == []
-    found = list(violations(change(report.deployment), canonical))
+    network, space = Network(workload.catalog), Space()
+    assert list(violations(report.deployment, canonical, network, space)) == []
+    found = list(violations(change(report.deployment), canonical, network, space))
     assert any(complaint in line for line in found), found

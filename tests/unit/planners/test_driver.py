@@ -8,9 +8,13 @@ from typing import ClassVar
 import pytest
 
 from plait import language
+from plait.catalog import Site
 from plait.cost.model import CostModel
 from plait.deployment.deployment import Deployment
 from plait.errors import InfeasibleError, InternalError, UnsupportedError, UserError
+from plait.expressions.nodes import TRUE
+from plait.expressions.types import INT
+from plait.plan.nodes import Field, Join, RowWindow, StreamScan, TableScan, Window
 from plait.planners import driver
 from plait.planners.base import (
     ALL_FEATURES,
@@ -18,6 +22,7 @@ from plait.planners.base import (
     PlannerFeature,
     PlanningContext,
     PlanningResult,
+    PlanningStatus,
 )
 from plait.planners.plait import PlaitPlanner
 from plait.statistics import Basis, Estimate, Statistics, declared
@@ -55,13 +60,46 @@ class Forgetful(Wrong):
 
 
 class Overloading(Wrong):
-    def spoiled(self, deployment: Deployment) -> Deployment:
-        (site,) = deployment.sites
-        return replace(deployment, sites=(replace(site, cores=site.cores_used / 2),))
+    """Plans as if sites had no limits, then states those that they have."""
+
+    def plan(self, workload: Workload, context: PlanningContext) -> PlanningResult:
+        limited = workload.catalog.sites
+        catalog = replace(workload.catalog, sites={key: Site(site.name) for key, site in limited.items()})
+        result = super().plan(workload, replace(context, catalog=catalog))
+        sites = tuple(replace(used, cores=limited[used.name].cores) for used in result.deployment.sites)
+        return replace(result, deployment=replace(result.deployment, sites=sites))
 
 
 class OnlyJoins(Wrong):
     features: ClassVar[frozenset[PlannerFeature]] = frozenset({PlannerFeature.WINDOW_JOINS})
+
+
+class Broken(Wrong):
+    def spoiled(self, deployment: Deployment) -> Deployment:
+        nothing: dict[str, Deployment] = {}
+        return nothing[deployment.streams[0].id]
+
+
+class Careless(Wrong):
+    """Returns something that is no deployment."""
+
+    def spoiled(self, deployment: Deployment) -> Deployment:
+        return replace(deployment, operators=(None, *deployment.operators))  # type: ignore[arg-type]
+
+
+class Interrupted(Wrong):
+    def spoiled(self, _: Deployment) -> Deployment:
+        raise KeyboardInterrupt
+
+
+class Boasting(Wrong):
+    """Says more of a result than is true."""
+
+    def __init__(self, status: PlanningStatus, bound: float | None) -> None:
+        self._status, self._bound = status, bound
+
+    def plan(self, workload: Workload, context: PlanningContext) -> PlanningResult:
+        return replace(super().plan(workload, context), status=self._status, bound=self._bound)
 
 
 class GivingUp(Wrong):
@@ -81,13 +119,43 @@ def run(planner: Planner, text: str = TEXT) -> driver.PlanReport:
     [
         (CheaperThanTrue(), "cost/cores is stated as 0"),
         (Forgetful(), "not in both"),
-        (Overloading(), "cores of local"),
+        (Overloading(), "cores of tiny"),
+        (Boasting(PlanningStatus.INFEASIBLE, None), "queries are admitted"),
+        (Boasting(PlanningStatus.OPTIMAL, 1e9), "the bound 1e+09 is above"),
+        (Boasting(PlanningStatus.OPTIMAL, float("nan")), "the bound nan is above"),
+        (Broken(), "KeyError"),
+        (Careless(), "AttributeError"),
     ],
 )
 def test_a_wrong_planner_is_named(planner: Planner, detail: str) -> None:
+    site = "CREATE SITE tiny WITH (cores = 1e-6);" if isinstance(planner, Overloading) else ""
     with pytest.raises(InternalError, match="the planner `wrong`") as caught:
-        run(planner)
+        run(planner, site + TEXT)
     assert detail in caught.value.detail
+
+
+def test_the_cause_of_a_failure_is_kept() -> None:
+    with pytest.raises(InternalError) as caught:
+        run(Broken())
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_an_interrupted_planner_is_not_a_wrong_one() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(Interrupted())
+
+
+def test_a_join_of_row_windows_is_a_join_at_ticks() -> None:
+    class NoTickJoins(Wrong):
+        features: ClassVar[frozenset[PlannerFeature]] = ALL_FEATURES - {PlannerFeature.TICK_JOINS}
+
+    workload = language.load_text(TEXT + "CREATE TABLE t (k INT);")
+    last_rows = Window(StreamScan("a", (Field("k", INT),)), RowWindow(5, 5))
+    join = Join((last_rows, TableScan("t", (Field("k", INT),))), TRUE)
+    query = replace(workload.query("q"), plan=join, columns=("k", "j"))
+    context = PlanningContext(workload.catalog, declared(workload.catalog), CostModel(workload.catalog))
+    with pytest.raises(UnsupportedError, match="joins of windows at ticks"):
+        driver.run(NoTickJoins(), replace(workload, queries={"q": query}), context)
 
 
 def test_a_planner_only_gets_what_it_can_plan() -> None:
@@ -103,6 +171,8 @@ def test_an_error_names_its_planner() -> None:
     with pytest.raises(InfeasibleError) as caught:
         run(GivingUp())
     assert "planner: wrong" in caught.value.detail
+    assert isinstance(caught.value.__cause__, InfeasibleError)
+    assert caught.value.__cause__.detail == ""  # the planner's own error is left as it was
 
 
 def test_an_unknown_planner_is_answered_with_the_closest() -> None:

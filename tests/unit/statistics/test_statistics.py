@@ -7,7 +7,6 @@ import pytest
 from plait import language
 from plait.engines.sampling import sample
 from plait.statistics import (
-    NOTHING_KNOWN,
     Assumption,
     Basis,
     Estimate,
@@ -37,7 +36,7 @@ def test_unknown_is_not_zero() -> None:
     known = declared(language.load_text(CATALOG).catalog)
     assert known.distinct("flights", "gate") is None
     assert known.row_bytes("flights") is None
-    assert NOTHING_KNOWN.rate_rows_per_s("flights") is None
+    assert Statistics({}).rate_rows_per_s("flights") is None
 
 
 @pytest.mark.parametrize(
@@ -53,7 +52,7 @@ def test_what_is_known_better_wins(better: Basis, worse: Basis) -> None:
 
 def test_what_is_unknown_is_assumed_and_said() -> None:
     catalog = language.load_text(CATALOG).catalog
-    known = Known(NOTHING_KNOWN)
+    known = Known(Statistics({}))
     flights = catalog.stream("flights")
     rate, gates = known.rate_rows_per_s(flights), known.distinct(flights, "gate")
     assert isinstance(rate, Assumption)
@@ -62,12 +61,20 @@ def test_what_is_unknown_is_assumed_and_said() -> None:
     assert "`flights`" in notice.message
     assert "rate = 100" in notice.message
     assert "distinct.gate = …" in notice.hint
-    assert "plait check --sample" in notice.hint
+    assert "plait plan --sample" in notice.hint
+
+
+def test_no_more_values_are_assumed_than_a_table_has_rows() -> None:
+    text = "CREATE TABLE few (id INT) WITH (rows = 8); CREATE TABLE none (id INT) WITH (rows = 0);"
+    catalog = language.load_text(text).catalog
+    known = Known(declared(catalog))
+    assert known.distinct(catalog.table("few"), "id") == Assumption("few", "distinct.id", 8.0)
+    assert known.distinct(catalog.table("none"), "id") == Assumption("none", "distinct.id", 1.0)
 
 
 def test_what_types_say_is_no_assumption() -> None:
     catalog = language.load_text(CATALOG).catalog
-    known = Known(NOTHING_KNOWN)
+    known = Known(Statistics({}))
     assert known.distinct(catalog.stream("flights"), "late") == Estimate(2.0, Basis.DECLARED)
     assert known.row_bytes(catalog.table("planes")) == Estimate(8.0, Basis.DECLARED)
     assert isinstance(known.row_bytes(catalog.stream("flights")), Assumption)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import plait
-from plait.picture.describe import description, window_text
+from plait.deployment.describe import description, window_text
 from plait.plan.nodes import (
     Aggregate,
     Filter,

@@ -1,30 +1,18 @@
-"""A plan in words: after the summary, which operators are shared by whom, and what every query needs."""
+"""What `plait plan` says: a summary, which operators are shared by whom, and what every query needs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
-from plait.deployment.deployment import Deployment, Operator, StreamKind
+from plait.deployment.deployment import Deployment
+from plait.deployment.describe import description
 from plait.deployment.explain import sharing, summary
-from plait.picture.describe import description
 from plait.quantity_text import bytes_per_s_text, counted, number_text, rate_text
 from plait.table_text import table_text
 
 LINES_SHOWN = 20
 NAMES_SHOWN = 3
 CHARACTERS_SHOWN = 60
-
-# For each operator, by its id, the names of the admitted queries that need it.
-Users: TypeAlias = Mapping[str, frozenset[str]]
-
-
-def users_of(deployment: Deployment) -> Users:
-    users: dict[str, set[str]] = {operator.id: set() for operator in deployment.operators}
-    for query in deployment.admitted:
-        for operator in deployment.operators_of(query):
-            users[operator.id].add(query.name)
-    return {id_: frozenset(names) for id_, names in users.items()}
 
 
 def headline(deployment: Deployment, planner: str) -> str:
@@ -47,20 +35,15 @@ def caption(deployment: Deployment) -> str:
 
 def report_text(deployment: Deployment, planner: str, *, full: bool = False, width: int | None = None) -> str:
     """Headline and costs, then the shared operators and the queries; long lists are cut unless `full`."""
-    users = users_of(deployment)
     limit = None if full else LINES_SHOWN
     parts = [f"{headline(deployment, planner)}\n\n{summary(deployment)}"]
-    parts += _shared(deployment, users, limit, width)
-    parts += _queries(deployment, users, limit, width)
+    parts += _shared(deployment, limit, width)
+    parts += _queries(deployment, limit, width)
     return "\n\n".join(parts)
 
 
-def _is_work(deployment: Deployment, operator: Operator) -> bool:
-    """Whether an operator computes something, rather than reading a source."""
-    return deployment.stream_by_id[operator.output].kind is StreamKind.DERIVED
-
-
-def _shared(deployment: Deployment, users: Users, limit: int | None, width: int | None) -> list[str]:
+def _shared(deployment: Deployment, limit: int | None, width: int | None) -> list[str]:
+    users = deployment.users
     shared = [operator for operator in deployment.operators if len(users[operator.id]) > 1]
     shared.sort(key=lambda operator: -len(users[operator.id]))  # stable: otherwise as rows flow
     rows = []
@@ -79,14 +62,14 @@ def _shared(deployment: Deployment, users: Users, limit: int | None, width: int 
     return _listed(["shared", "of", "what", "gives", "for"], rows, len(shared), width)
 
 
-def _queries(deployment: Deployment, users: Users, limit: int | None, width: int | None) -> list[str]:
+def _queries(deployment: Deployment, limit: int | None, width: int | None) -> list[str]:
     rows = []
     several_sites = len(deployment.sites) > 1
     for query in deployment.admitted[:limit]:
         assert query.stream is not None, query.name
-        own = [o for o in deployment.operators_of(query) if _is_work(deployment, o)]
-        shared = sum(len(users[operator.id]) > 1 for operator in own)
-        work = f"{counted(len(own), 'operator')}, {shared:,} shared"
+        needed = deployment.operators_of(query)
+        shared = sum(len(deployment.users[operator.id]) > 1 for operator in needed)
+        work = f"{counted(len(needed), 'operator')}, {shared:,} shared"
         rate = deployment.stream_by_id[query.stream].rate_rows_per_s
         at = [query.site or ""] if several_sites else []
         rows.append([query.name, *at, work, rate_text(rate)])
