@@ -7,6 +7,8 @@ there take it: it is sent once. A query is a box at the site that wants it.
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 from plait.deployment.deployment import (
     DeployedQuery,
     DeployedStream,
@@ -126,7 +128,7 @@ def _query_box(query: DeployedQuery) -> Box:
         f"query {query.name}",
         BoxKind.QUERY,
         query.name,
-        (query.sink,) if query.sink else (),
+        (f"into {PurePath(query.sink).name}",) if query.sink else (),  # the folder, wherever it is
         tooltip=f"{query.name} ({', '.join(query.columns)})",
         site=query.site or "",
         queries=frozenset({query.name}),
