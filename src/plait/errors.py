@@ -198,7 +198,7 @@ def closest(name: str, candidates: Iterable[str]) -> str:
 
 
 _LONGEST_COMPARED = 128
-_NEIGHBOURS = 50
+_NEIGHBOURS = 30
 
 
 class _Names:
