@@ -16,12 +16,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from plait import language
+from plait.deployment.report import report_text
 from plait.errors import Source, UserError, closest
 from plait.expressions.types import Type
 from plait.picture.deployed import diagram_of
 from plait.picture.dot import to_dot
 from plait.picture.svg import to_svg
-from plait.deployment.report import report_text
 from plait.plan.nodes import sources_of
 from plait.planners import DEFAULT_PLANNER, PLANNERS, driver
 from plait.planners.base import PlanningStatus
