@@ -7,6 +7,7 @@ declared later or in another file, except DROP, which takes away something decla
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -327,7 +328,8 @@ def _connector_options(options: Mapping[str, Option], folder: Path) -> Mapping[s
 
 
 def _located(path: str, folder: Path) -> str:
-    return str((folder / path).absolute())
+    """Absolute, and without the `..` that the folder's own name may hold."""
+    return os.path.normpath(folder.absolute() / path)
 
 
 def _by_key(options: Iterable[Option]) -> Mapping[str, Option]:

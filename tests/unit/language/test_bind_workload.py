@@ -184,3 +184,13 @@ def test_queries_are_bound_in_the_order_of_their_declaration() -> None:
         for n in range(50)
     )
     assert list(workload(statements).queries) == [f"q{n}" for n in range(50)]
+
+
+def test_a_sink_is_a_plain_absolute_path() -> None:
+    text = (
+        "CREATE STREAM s (k INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL 1 SECOND);"
+        "CREATE CONTINUOUS QUERY q INTO 'out/q' AS SELECT k FROM s;"
+    )
+    sink = load_text(text, base=Path("/srv/work/../plants")).query("q").sink
+    assert sink is not None
+    assert sink.target == "/srv/plants/out/q"
