@@ -95,6 +95,10 @@ class Call:
         return result_type(self.function, tuple(a.type for a in self.arguments), self.to, constants)
 
     @cached_property
+    def columns(self) -> frozenset[int]:
+        return frozenset[int]().union(*map(columns_of, self.arguments))
+
+    @cached_property
     def _hash(self) -> int:
         return hash((self.function, self.arguments, self.to))
 
@@ -116,16 +120,12 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def columns_of(expression: Expression) -> frozenset[int]:
-    """The positions of the columns that an expression uses; kept on calls, since rewriting asks often."""
+    """The positions of the columns that an expression uses."""
     if isinstance(expression, Column):
         return frozenset((expression.index,))
     if not isinstance(expression, Call):
         return frozenset()
-    known: frozenset[int] | None = vars(expression).get("_columns")
-    if known is None:
-        known = frozenset().union(*map(columns_of, expression.arguments))
-        vars(expression)["_columns"] = known  # calls are frozen: around `__setattr__`, like cached properties
-    return known
+    return expression.columns
 
 
 def transform(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:

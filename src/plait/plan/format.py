@@ -40,6 +40,7 @@ from plait.plan.nodes import (
     Union,
     Window,
     WindowSpecification,
+    walk_plan,
 )
 from plait.plan.notation import OPERATORS, UNITS_US, quoted_name, quoted_string
 from plait.plan.parse import parse_plans
@@ -56,15 +57,8 @@ def format_plans(plans: Mapping[str, Node]) -> str:
     lines: list[str] = []
     roots: list[str] = []
     for name, plan in plans.items():
-        # The inner loop is `walk_plan`, stopping at nodes that an earlier plan has printed.
-        stack: list[tuple[Node, bool]] = [(plan, False)]
-        while stack:
-            node, expanded = stack.pop()
+        for node in walk_plan(plan):
             if node in numbers:
-                continue
-            if not expanded:
-                stack.append((node, True))
-                stack.extend((child, False) for child in reversed(node.inputs))
                 continue
             numbers[node] = len(numbers)
             names[node] = _column_names(node, [names[child] for child in node.inputs])

@@ -26,9 +26,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from enum import Enum
 from functools import cached_property
+from itertools import accumulate
 from typing import ClassVar, TypeAlias
 
 from plait.expressions.aggregates import aggregate_type
+from plait.expressions.keeping import kept
 from plait.expressions.nodes import Column, Edge, Expression, WindowEdge, walk
 from plait.expressions.types import BOOLEAN, INTERVAL, Type
 
@@ -151,25 +153,72 @@ class OuterKind(Enum):
 
 
 class _Node:
-    """What all nodes have in common: a kind for display and a hash that is computed once."""
+    """What all nodes have in common: a kind for display, and equality by a hash that is computed once."""
 
     kind: ClassVar[str]
 
     @cached_property
+    def _content(self) -> tuple[object, ...]:
+        return tuple(getattr(self, f.name) for f in fields(self))  # type: ignore[arg-type]
+
+    @cached_property
     def _hash(self) -> int:
-        return hash((type(self), *(getattr(self, f.name) for f in fields(self))))  # type: ignore[arg-type]
+        return hash((type(self), self._content))
 
     def __hash__(self) -> int:
         return self._hash
 
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, _Node) or type(self) is not type(other) or self._hash != other._hash:
+            return False
+        return self._content == other._content
 
-@dataclass(frozen=True)
+
+class _Unary(_Node):
+    """A node with one input. Its columns and timing are the input's, unless the node says otherwise."""
+
+    input: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @cached_property
+    def types(self) -> tuple[Type, ...]:
+        return self.input.types
+
+    @cached_property
+    def timing(self) -> Timing:
+        return self.input.timing
+
+
+class _Joining(_Node):
+    """A node whose columns are those of all its inputs, one after the other."""
+
+    inputs: tuple[Node, ...]
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Where the columns of each input begin."""
+        return tuple(accumulate((len(node.types) for node in self.inputs[:-1]), initial=0))
+
+    @cached_property
+    def types(self) -> tuple[Type, ...]:
+        return tuple(type_ for node in self.inputs for type_ in node.types)
+
+    @cached_property
+    def timing(self) -> Timing:
+        return _joined_timing(tuple(node.timing for node in self.inputs))
+
+
+@dataclass(frozen=True, eq=False)
 class StreamScan(_Node):
     """Some columns of a stream, in the order of its declaration; its event time is there in any case."""
 
     stream: str
     columns: tuple[Field, ...]
-    __hash__ = _Node.__hash__
 
     kind = "scan"
 
@@ -186,13 +235,12 @@ class StreamScan(_Node):
         return Flowing()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TableScan(_Node):
     """Some columns of a stored table, as of the micro-batch that joins it."""
 
     table: str
     columns: tuple[Field, ...]
-    __hash__ = _Node.__hash__
 
     kind = "table"
 
@@ -209,13 +257,12 @@ class TableScan(_Node):
         return Static()
 
 
-@dataclass(frozen=True)
-class Window(_Node):
+@dataclass(frozen=True, eq=False)
+class Window(_Unary):
     """A stream as a time-varying relation."""
 
     input: Node
     window: WindowSpecification
-    __hash__ = _Node.__hash__
 
     kind = "window"
 
@@ -228,14 +275,6 @@ class Window(_Node):
             )
             _require(len(set(partition)) == len(partition), "a partition names a column once")
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    @cached_property
-    def types(self) -> tuple[Type, ...]:
-        return self.input.types
-
     @cached_property
     def timing(self) -> Timing:
         match self.window:
@@ -247,13 +286,12 @@ class Window(_Node):
                 return RowTicking()
 
 
-@dataclass(frozen=True)
-class Filter(_Node):
+@dataclass(frozen=True, eq=False)
+class Filter(_Unary):
     """The rows for which the predicate is true."""
 
     input: Node
     predicate: Expression
-    __hash__ = _Node.__hash__
 
     kind = "filter"
 
@@ -261,26 +299,13 @@ class Filter(_Node):
         _require(self.predicate.type == BOOLEAN, "a filter's predicate is boolean")
         _check_expression(self.predicate, self.input.types, self.timing)
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
 
-    @cached_property
-    def types(self) -> tuple[Type, ...]:
-        return self.input.types
-
-    @cached_property
-    def timing(self) -> Timing:
-        return self.input.timing
-
-
-@dataclass(frozen=True)
-class Project(_Node):
+@dataclass(frozen=True, eq=False)
+class Project(_Unary):
     """One expression a column. Event times stay."""
 
     input: Node
     expressions: tuple[Expression, ...]
-    __hash__ = _Node.__hash__
 
     kind = "project"
 
@@ -289,26 +314,17 @@ class Project(_Node):
             _check_expression(expression, self.input.types, self.timing)
             _require(expression.type != INTERVAL, "an interval is no column")
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
     @cached_property
     def types(self) -> tuple[Type, ...]:
         return tuple(expression.type for expression in self.expressions)
 
-    @cached_property
-    def timing(self) -> Timing:
-        return self.input.timing
 
-
-@dataclass(frozen=True)
-class Join(_Node):
+@dataclass(frozen=True, eq=False)
+class Join(_Joining):
     """Inner join of two or more inputs; the columns of all, one after the other."""
 
     inputs: tuple[Node, ...]
     predicate: Expression
-    __hash__ = _Node.__hash__
 
     kind = "join"
 
@@ -317,24 +333,15 @@ class Join(_Node):
         _require(self.predicate.type == BOOLEAN, "a join's predicate is boolean")
         _check_expression(self.predicate, self.types, self.timing)
 
-    @cached_property
-    def types(self) -> tuple[Type, ...]:
-        return tuple(type_ for node in self.inputs for type_ in node.types)
 
-    @cached_property
-    def timing(self) -> Timing:
-        return _joined_timing(tuple(node.timing for node in self.inputs))
-
-
-@dataclass(frozen=True)
-class OuterJoin(_Node):
+@dataclass(frozen=True, eq=False)
+class OuterJoin(_Joining):
     """Left, right or full outer join. A stored table is never on a side whose unmatched rows are kept."""
 
     outer: OuterKind
     left: Node
     right: Node
     predicate: Expression
-    __hash__ = _Node.__hash__
 
     kind = "outer join"
 
@@ -352,26 +359,17 @@ class OuterJoin(_Node):
         _check_expression(self.predicate, self.types, self.timing)
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
+    def inputs(self) -> tuple[Node, ...]:  # type: ignore[override]
         return (self.left, self.right)
 
-    @cached_property
-    def types(self) -> tuple[Type, ...]:
-        return (*self.left.types, *self.right.types)
 
-    @cached_property
-    def timing(self) -> Timing:
-        return _joined_timing((self.left.timing, self.right.timing))
-
-
-@dataclass(frozen=True)
-class Aggregate(_Node):
+@dataclass(frozen=True, eq=False)
+class Aggregate(_Unary):
     """One row per tick and group that has rows: the keys, then the aggregates."""
 
     input: Node
     keys: tuple[Expression, ...]
     aggregates: tuple[AggregateCall, ...]
-    __hash__ = _Node.__hash__
 
     kind = "aggregate"
 
@@ -384,27 +382,18 @@ class Aggregate(_Node):
             _check_expression(expression, self.input.types, self.timing)
             _require(expression.type != INTERVAL, "an interval is neither key nor argument")
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
     @cached_property
     def types(self) -> tuple[Type, ...]:
         return (*(key.type for key in self.keys), *(call.type for call in self.aggregates))
 
-    @cached_property
-    def timing(self) -> Timing:
-        return self.input.timing
 
-
-@dataclass(frozen=True)
-class Top(_Node):
+@dataclass(frozen=True, eq=False)
+class Top(_Unary):
     """The first `count` rows of every tick by `order`, then by all columns ascending, NULLs first."""
 
     input: Node
     order: tuple[SortKey, ...]
     count: int
-    __hash__ = _Node.__hash__
 
     kind = "top"
 
@@ -415,25 +404,12 @@ class Top(_Node):
         for key in self.order:
             _check_expression(key.expression, self.input.types, self.timing)
 
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
 
-    @cached_property
-    def types(self) -> tuple[Type, ...]:
-        return self.input.types
-
-    @cached_property
-    def timing(self) -> Timing:
-        return self.input.timing
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Union(_Node):
     """All rows of all inputs. Inputs that tick alike tick on; anything else is a stream."""
 
     inputs: tuple[Node, ...]
-    __hash__ = _Node.__hash__
 
     kind = "union"
 
@@ -474,31 +450,13 @@ def walk_plan(node: Node) -> Iterator[Node]:
             stack.extend((child, False) for child in reversed(current.inputs))
 
 
-def expressions_of(node: Node) -> tuple[Expression, ...]:
-    """The expressions a node itself holds."""
-    match node:
-        case Filter(_, predicate) | Join(_, predicate) | OuterJoin(_, _, _, predicate):
-            return (predicate,)
-        case Project(_, expressions):
-            return expressions
-        case Aggregate(_, keys, aggregates):
-            return (*keys, *(e for call in aggregates for e in call.expressions))
-        case Top(_, order, _):
-            return tuple(key.expression for key in order)
-        case _:
-            return ()
-
-
+@kept
 def sources_of(node: Node) -> tuple[frozenset[str], frozenset[str]]:
-    """Names of the streams and of the tables that a plan reads; kept on the node, as rewriting asks often."""
-    known: tuple[frozenset[str], frozenset[str]] | None = vars(node).get("_sources")
-    if known is None:
-        below = [sources_of(child) for child in node.inputs]
-        streams = frozenset({node.stream}) if isinstance(node, StreamScan) else frozenset()
-        tables = frozenset({node.table}) if isinstance(node, TableScan) else frozenset()
-        known = streams.union(*(s for s, _ in below)), tables.union(*(t for _, t in below))
-        vars(node)["_sources"] = known  # nodes are frozen: around `__setattr__`, like cached properties
-    return known
+    """Names of the streams and of the tables that a plan reads."""
+    below = [sources_of(child) for child in node.inputs]
+    streams = frozenset({node.stream}) if isinstance(node, StreamScan) else frozenset[str]()
+    tables = frozenset({node.table}) if isinstance(node, TableScan) else frozenset[str]()
+    return streams.union(*(s for s, _ in below)), tables.union(*(t for _, t in below))
 
 
 def _joined_timing(timings: tuple[Timing, ...]) -> Timing:
@@ -514,15 +472,22 @@ def _joined_timing(timings: tuple[Timing, ...]) -> Timing:
 
 
 def _check_expression(expression: Expression, types: tuple[Type, ...], timing: Timing) -> None:
-    for part in walk(expression):
+    parts = (expression,) if isinstance(expression, Column) else _references(expression)
+    for part in parts:
         if isinstance(part, Column):
-            _require(part.index < len(types), f"there is no column {part.index}")
-            _require(
-                types[part.index] == part.type, f"column {part.index} is {types[part.index]}, not {part.type}"
-            )
-        elif isinstance(part, WindowEdge):
+            if part.index >= len(types):
+                raise IllegalPlanError(f"there is no column {part.index}")
+            if types[part.index] != part.type:
+                raise IllegalPlanError(f"column {part.index} is {types[part.index]}, not {part.type}")
+        else:
             allowed = (RowTicking,) if part.edge is Edge.START else (RowTicking, Ticking)
-            _require(isinstance(timing, allowed), f"{part.edge.value} needs a window that ticks")
+            if not isinstance(timing, allowed):
+                raise IllegalPlanError(f"{part.edge.value} needs a window that ticks")
+
+
+@kept
+def _references(expression: Expression) -> tuple[Column | WindowEdge, ...]:
+    return tuple(part for part in walk(expression) if isinstance(part, Column | WindowEdge))
 
 
 def _require(condition: bool, message: str) -> None:

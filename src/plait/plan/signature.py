@@ -19,6 +19,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import assert_never
 
+from plait.expressions.keeping import kept
 from plait.expressions.nodes import Call, Expression
 from plait.plan.format import call_text, format_expression
 from plait.plan.nodes import (
@@ -36,6 +37,7 @@ from plait.plan.nodes import (
 )
 
 
+@kept
 def signature(plan: Node) -> str:
     """The signature, as 64 hexadecimal digits.
 
@@ -46,24 +48,18 @@ def signature(plan: Node) -> str:
     >>> signature(plans["a"]) == signature(plans["b"]) != signature(plans["c"])
     True
     """
-    known = vars(plan).get("_signature")
-    if known is None:
-        parts = [*_parts(plan), *map(signature, plan.inputs)]
-        known = sha256("\0".join(parts).encode()).hexdigest()
-        # Nodes are frozen; like their cached properties, this goes around `__setattr__`.
-        vars(plan)["_signature"] = known
-    return str(known)
+    parts = [*_parts(plan), *map(signature, plan.inputs)]
+    return sha256("\0".join(parts).encode()).hexdigest()
 
 
 def expression_text(expression: Expression) -> str:
-    """The expression by column positions alone, kept on calls; over equal inputs, equal texts are equal."""
-    if not isinstance(expression, Call):
-        return format_expression(expression)
-    known = vars(expression).get("_text")
-    if known is None:
-        known = call_text(expression, [expression_text(argument) for argument in expression.arguments])
-        vars(expression)["_text"] = known
-    return str(known)
+    """The expression by column positions alone; over equal inputs, equal texts are equal."""
+    return _text(expression) if isinstance(expression, Call) else format_expression(expression)
+
+
+@kept
+def _text(call: Call) -> str:
+    return call_text(call, [expression_text(argument) for argument in call.arguments])
 
 
 def _parts(node: Node) -> list[str]:

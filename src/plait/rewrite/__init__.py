@@ -14,15 +14,14 @@ a group key that a filter fixes, and equalities between computed values that fol
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TypeAlias
 
 from plait.errors import InternalError
 from plait.plan.format import format_plans
 from plait.plan.invariants import check_rewrite
 from plait.plan.nodes import Node
+from plait.recursion import deeper_recursion
 from plait.rewrite.derive_equalities import derive_equalities
 from plait.rewrite.drop_idle_windows import drop_idle_windows
 from plait.rewrite.empty_contradictions import empty_contradictions
@@ -74,7 +73,6 @@ RULES: tuple[Rule, ...] = (
 
 # Each round moves what the one before has uncovered, such as a filter through one more nested query.
 MAX_ROUNDS = 200
-RECURSION_LIMIT = 8_000
 
 
 def canonicalise(plan: Node, merger: Merger | None = None) -> Node:
@@ -82,7 +80,7 @@ def canonicalise(plan: Node, merger: Merger | None = None) -> Node:
 
     With a `merger` shared by many plans, equal sub-plans of all of them become the same objects.
     """
-    with _deeper_recursion():
+    with deeper_recursion():
         for _ in range(MAX_ROUNDS):
             before = plan
             for rule in RULES:
@@ -98,14 +96,3 @@ def canonicalise(plan: Node, merger: Merger | None = None) -> Node:
         detail=format_plans({"plan": plan}),
         hint="this is a bug in Plait: please report it with the query",
     )
-
-
-@contextmanager
-def _deeper_recursion() -> Iterator[None]:
-    """Room for rules that recur through the deepest plans and expressions that the language lets through."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, RECURSION_LIMIT))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)

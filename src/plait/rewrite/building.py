@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import is_
 from typing import assert_never
 
+from plait.expressions.keeping import kept
 from plait.expressions.nodes import (
     TRUE,
     Call,
@@ -47,19 +48,31 @@ MAX_EXPRESSION_SIZE = 2_000
 MAX_EXPRESSION_DEPTH = 100
 
 
-def bottom_up(plan: Node, change: Callable[[Node], Node]) -> Node:
-    """Rebuild the plan, applying `change` to every node once its inputs are done; shared nodes once."""
+def bottom_up(plan: Node, change: Callable[[Node], Node], where: frozenset[type] | None = None) -> Node:
+    """Rebuild the plan, applying `change` to every node once its inputs are done; shared nodes once.
+
+    Sub-plans in which there is none of the nodes or windows `where` are left alone.
+    """
     done: dict[int, Node] = {}
 
     def visit(node: Node) -> Node:
         result = done.get(id(node))
         if result is None:
+            if where is not None and where.isdisjoint(_kinds(node)):
+                return node
             inputs = node.inputs
             result = change(with_inputs(node, [visit(child) for child in inputs]) if inputs else node)
             done[id(node)] = result
         return result
 
     return visit(plan)
+
+
+@kept
+def _kinds(node: Node) -> frozenset[type]:
+    """The kinds of nodes and windows in a plan."""
+    own = {type(node), type(node.window)} if isinstance(node, Window) else {type(node)}
+    return frozenset[type](own).union(*map(_kinds, node.inputs))
 
 
 def with_inputs(node: Node, inputs: Sequence[Node]) -> Node:
@@ -153,16 +166,15 @@ def fits(expressions: Iterable[Expression], replacements: Sequence[Expression]) 
 
 
 def _measure(expression: Expression) -> tuple[int, int]:
-    """The number of parts of an expression, and how deep they are nested; kept on calls."""
-    if not isinstance(expression, Call):
-        return 1, 1
-    known: tuple[int, int] | None = vars(expression).get("_measure")
-    if known is None:
-        measures = [_measure(argument) for argument in expression.arguments]
-        size = 1 + sum(size for size, _ in measures)
-        known = size, 1 + max((depth for _, depth in measures), default=0)
-        vars(expression)["_measure"] = known
-    return known
+    """The number of parts of an expression, and how deep they are nested."""
+    return _measure_of_call(expression) if isinstance(expression, Call) else (1, 1)
+
+
+@kept
+def _measure_of_call(call: Call) -> tuple[int, int]:
+    measures = [_measure(argument) for argument in call.arguments]
+    size = 1 + sum(size for size, _ in measures)
+    return size, 1 + max((depth for _, depth in measures), default=0)
 
 
 def has_window_edge(expression: Expression) -> bool:

@@ -37,7 +37,7 @@ from plait.rewrite.building import bottom_up, filtered, is_of_tick, ticks
 
 
 def derive_equalities(plan: Node) -> Node:
-    return bottom_up(plan, _closed)
+    return bottom_up(plan, _closed, frozenset({Filter, Join, OuterJoin}))
 
 
 def _closed(node: Node) -> Node:

@@ -32,7 +32,7 @@ from plait.rewrite.building import bottom_up
 
 
 def flatten_joins(plan: Node) -> Node:
-    return bottom_up(plan, _flattened)
+    return bottom_up(plan, _flattened, frozenset({Join}))
 
 
 def _flattened(node: Node) -> Node:
@@ -43,14 +43,12 @@ def _flattened(node: Node) -> Node:
         case Join(inputs, predicate) if any(isinstance(child, Join) for child in inputs):
             flat: list[Node] = []
             terms = list(conjuncts(predicate))
-            width = 0
-            for child in inputs:
+            for child, start in zip(inputs, node.starts, strict=True):
                 if isinstance(child, Join):
                     flat += child.inputs
-                    terms += [shift(term, width) for term in conjuncts(child.predicate)]
+                    terms += [shift(term, start) for term in conjuncts(child.predicate)]
                 else:
                     flat.append(child)
-                width += len(child.types)
             return Join(tuple(flat), simplify_predicate(conjunction(terms)))
         case _:
             return node

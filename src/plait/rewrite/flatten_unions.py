@@ -34,7 +34,7 @@ from plait.rewrite.building import bottom_up, projected, with_inputs
 
 
 def flatten_unions(plan: Node) -> Node:
-    return _distributed(bottom_up(plan, _flattened))
+    return _distributed(bottom_up(plan, _flattened, frozenset({Union})))
 
 
 def _flattened(node: Node) -> Node:

@@ -31,7 +31,7 @@ from plait.rewrite.pull_up_projects import lift_projects
 
 
 def normalise_aggregates(plan: Node) -> Node:
-    return bottom_up(plan, lambda node: normalised_aggregate(lift_projects(node)))
+    return bottom_up(plan, lambda node: normalised_aggregate(lift_projects(node)), frozenset({Aggregate}))
 
 
 def normalised_aggregate(node: Node) -> Node:

@@ -34,7 +34,7 @@ from plait.rewrite.pull_up_projects import lift_projects
 
 
 def normalise_orders(plan: Node) -> Node:
-    return bottom_up(plan, lambda node: _normalised(lift_projects(node)))
+    return bottom_up(plan, lambda node: _normalised(lift_projects(node)), frozenset({Top, RowWindow}))
 
 
 def _normalised(node: Node) -> Node:

@@ -131,8 +131,7 @@ def _uses(node: Node, use: Use) -> list[Use]:
                 )
             ]
         case Join(_, predicate) | OuterJoin(_, _, _, predicate):
-            starts = [sum(len(child.types) for child in node.inputs[:i]) for i in range(len(node.inputs))]
-            return [_part_use(node, start, predicate, use) for start in starts]
+            return [_part_use(node, start, predicate, use) for start in node.starts]
         case _:
             assert_never(node)
 
@@ -208,12 +207,11 @@ def _orders(colours: Sequence[int]) -> Iterable[tuple[int, ...]]:
 
 def _arranged(join: Join, order: Sequence[int]) -> tuple[Join, list[Expression]]:
     """The join with its inputs in another order, and from where to take its former columns."""
-    starts = [sum(len(child.types) for child in join.inputs[:i]) for i in range(len(join.inputs))]
     restored = columns(join)
     place = 0
     for number in order:
         for offset, type_ in enumerate(join.inputs[number].types):
-            restored[starts[number] + offset] = Column(place, type_)
+            restored[join.starts[number] + offset] = Column(place, type_)
             place += 1
     inputs = tuple(join.inputs[number] for number in order)
     arranged = Join(inputs, closed_predicate(inputs, replaced_predicate(join.predicate, restored)))

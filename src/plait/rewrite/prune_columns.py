@@ -110,13 +110,11 @@ def _pruned_join(join: Join | OuterJoin, needed: frozenset[int]) -> Pruned:
     needed |= columns_of(join.predicate)
     inputs: list[Node] = []
     all_kept: list[int] = []
-    start = 0
-    for child in join.inputs:
+    for child, start in zip(join.inputs, join.starts, strict=True):
         end = start + len(child.types)
         pruned, kept = _pruned(child, frozenset(i - start for i in needed if start <= i < end))
         inputs.append(pruned)
         all_kept += [start + index for index in kept]
-        start = end
     if all(new is old for new, old in zip(inputs, join.inputs, strict=True)):
         return join, tuple(all_kept)
     predicate = replaced_predicate(join.predicate, _places(join, all_kept))

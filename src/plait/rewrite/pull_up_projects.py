@@ -74,7 +74,7 @@ from plait.rewrite.building import (
 
 
 def pull_up_projects(plan: Node) -> Node:
-    return bottom_up(plan, lift_projects)
+    return bottom_up(plan, lift_projects, frozenset({Project}))
 
 
 def lift_projects(node: Node) -> Node:

@@ -113,12 +113,10 @@ def _pushed_join(join: Join, terms: Sequence[Expression]) -> Node:
     terms = conjuncts(predicate)
     of_tick, staying = _parted(terms, [is_of_tick(term) for term in terms])
     inputs: list[Node] = []
-    start = 0
-    for child in join.inputs:
+    for child, start in zip(join.inputs, join.starts, strict=True):
         entering, staying = _parted(staying, [_may_enter(term, child, start) for term in staying])
         entering = [shift(term, -start) for term in entering]
         inputs.append(_pushed(child, entering + of_tick if ticks(child) else entering))
-        start += len(child.types)
     predicate = simplify_predicate(conjunction(staying))
     return with_inputs(join if predicate == join.predicate else Join(join.inputs, predicate), inputs)
 

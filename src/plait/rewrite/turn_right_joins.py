@@ -29,7 +29,7 @@ from plait.rewrite.building import bottom_up, columns, projected, replaced_predi
 
 
 def turn_right_joins(plan: Node) -> Node:
-    return bottom_up(plan, _turned_left)
+    return bottom_up(plan, _turned_left, frozenset({OuterJoin}))
 
 
 def _turned_left(node: Node) -> Node:

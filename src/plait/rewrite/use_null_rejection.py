@@ -94,8 +94,8 @@ def _visited(node: Node, present: frozenset[int]) -> Node:
             return with_inputs(node, [_visited(input_, _needed(keys, present))])
         case Union(inputs):
             return with_inputs(node, [_visited(child, present) for child in inputs])
-        case Join(inputs, predicate):
-            return with_inputs(node, _visited_inputs(inputs, present | _rejected(predicate)))
+        case Join(_, predicate):
+            return with_inputs(node, _visited_inputs(node, present | _rejected(predicate)))
         case OuterJoin():
             return _visited_outer(node, present)
         case _:
@@ -117,19 +117,17 @@ def _visited_outer(join: OuterJoin, present: frozenset[int]) -> Node:
     matching = {
         index for index in _rejected(join.predicate) if not (keeps_left if index < width else keeps_right)
     }
-    left, right = _visited_inputs((join.left, join.right), present | matching)
+    left, right = _visited_inputs(join, present | matching)
     if outer is join.outer:
         return with_inputs(join, [left, right])
     return OuterJoin(outer, left, right, join.predicate)
 
 
-def _visited_inputs(inputs: Sequence[Node], present: frozenset[int]) -> list[Node]:
+def _visited_inputs(join: Join | OuterJoin, present: frozenset[int]) -> list[Node]:
     visited = []
-    start = 0
-    for child in inputs:
+    for child, start in zip(join.inputs, join.starts, strict=True):
         end = start + len(child.types)
         visited.append(_visited(child, frozenset(i - start for i in present if start <= i < end)))
-        start = end
     return visited
 
 

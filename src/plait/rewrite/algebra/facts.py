@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
+from plait.expressions.keeping import kept
 from plait.expressions.nodes import (
     FALSE,
     Column,
@@ -39,14 +40,10 @@ from plait.plan.nodes import (
 from plait.rewrite.algebra.simplify import simplify
 
 
+@kept
 def facts(node: Node) -> tuple[Expression, ...]:
-    """Terms that hold of every row; kept on the node."""
-    known: tuple[Expression, ...] | None = vars(node).get("_facts")
-    if known is None:
-        known = tuple(dict.fromkeys(_collected(node)))
-        # Nodes are frozen; like their cached properties, this goes around `__setattr__`.
-        vars(node)["_facts"] = known
-    return known
+    """Terms that hold of every row."""
+    return tuple(dict.fromkeys(_collected(node)))
 
 
 def _collected(node: Node) -> Sequence[Expression]:
@@ -71,10 +68,8 @@ def _collected(node: Node) -> Sequence[Expression]:
             return _renumbered(facts(input_), exact)
         case Join(inputs, predicate):
             terms = list(conjuncts(predicate))
-            start = 0
-            for child in inputs:
+            for child, start in zip(inputs, node.starts, strict=True):
                 terms += [simplify(shift(term, start)) for term in facts(child)]
-                start += len(child.types)
             return terms
         case OuterJoin(outer, left, right):
             if outer is OuterKind.LEFT:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from plait.expressions.functions import FUNCTIONS
+from plait.expressions.keeping import kept_form
 from plait.expressions.nodes import FALSE, TRUE, Call, Column, Expression, Literal, columns_of, transform
 from plait.expressions.types import Kind, Type
 from plait.rewrite.algebra.constants import NULL_BOOLEAN, cast_literal, fold
@@ -26,13 +27,13 @@ def simplify(expression: Expression) -> Expression:
     >>> format_expression(simplify(Call("not", (Call("lt", (Literal(5, INT), x)),))))
     '(#0 <= 5)'
     """
-    if not isinstance(expression, Call):
-        return expression
-    known: Expression | None = vars(expression).get("_simplified")
-    if known is None:
-        known = _constructed(expression, tuple(map(simplify, expression.arguments)))
-        _remember("_simplified", expression, known)
-    return known
+    return _simplified(expression) if isinstance(expression, Call) else expression
+
+
+@kept_form
+def _simplified(call: Expression) -> Expression:
+    assert isinstance(call, Call)
+    return _constructed(call, tuple(map(simplify, call.arguments)))
 
 
 def simplify_predicate(expression: Expression) -> Expression:
@@ -47,11 +48,12 @@ def simplify_predicate(expression: Expression) -> Expression:
     """
     if not isinstance(expression, Call):
         return FALSE if expression == NULL_BOOLEAN else expression
-    known: Expression | None = vars(expression).get("_as_predicate")
-    if known is None:
-        known = _without_implied_presence(_as_filter(simplify(expression)))
-        _remember("_as_predicate", expression, known)
-    return known
+    return _simplified_predicate(expression)
+
+
+@kept_form
+def _simplified_predicate(call: Expression) -> Expression:
+    return _without_implied_presence(_as_filter(simplify(call)))
 
 
 def rejects_null(predicate: Expression, column: int) -> bool:
@@ -72,13 +74,6 @@ def with_nulls(expression: Expression, columns: Collection[int]) -> Expression:
             lambda e: Literal(None, e.type) if isinstance(e, Column) and e.index in columns else e,
         )
     )
-
-
-def _remember(attribute: str, expression: Call, known: Expression) -> None:
-    # Expressions are frozen; like their cached properties, this goes around `__setattr__`.
-    vars(expression)[attribute] = known
-    if isinstance(known, Call):
-        vars(known)[attribute] = known
 
 
 def _constructed(call: Call, arguments: tuple[Expression, ...]) -> Expression:
