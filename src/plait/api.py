@@ -19,6 +19,7 @@ from plait import language
 from plait.deployment.report import report_text
 from plait.errors import Source, UserError, closest
 from plait.expressions.types import Type
+from plait.notices import Notice
 from plait.picture.deployed import diagram_of
 from plait.picture.dot import to_dot
 from plait.picture.svg import to_svg
@@ -173,6 +174,11 @@ class Check:
         self.workload = workload
         self.sampled = sampled
 
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What to know about the sample."""
+        return () if self.sampled is None else self.sampled.notices
+
     def to_text(self, width: int | None = None) -> str:
         queries = self.workload.queries
         parts = [f"all right: {_counts(self.workload)}"]
@@ -230,6 +236,7 @@ class Check:
                 for query in self.workload.queries.values()
             ],
             "statistics": self._statistics(),
+            "notices": [notice.to_json() for notice in self.notices],
             "errors": [],
         }
 

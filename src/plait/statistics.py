@@ -67,6 +67,7 @@ class Statistics:
     """
 
     estimates: Mapping[Key, Estimate]
+    notices: tuple[Notice, ...] = ()  # what to know about the rows that the numbers come from
 
     def rate_rows_per_s(self, stream: str) -> Estimate | None:
         return self.estimates.get((stream.lower(), "rate"))
@@ -86,7 +87,7 @@ class Statistics:
         for key, estimate in other.estimates.items():
             if key not in merged or estimate.basis >= merged[key].basis:
                 merged[key] = estimate
-        return Statistics(MappingProxyType(merged))
+        return Statistics(MappingProxyType(merged), (*self.notices, *other.notices))
 
 
 def declared(catalog: Catalog) -> Statistics:

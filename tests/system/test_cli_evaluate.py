@@ -138,6 +138,21 @@ def test_check_with_sample(file: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "distinct.name" in capsys.readouterr().out
 
 
+def test_a_sample_says_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "rows.csv").write_text("k,at\n1,1969-01-01 00:00:00\n2,2026-01-01 00:00:00\n")
+    file = tmp_path / "q.sql"
+    file.write_text(
+        "CREATE STREAM s (k INT, at TIMESTAMP, WATERMARK FOR at AS at) "
+        "WITH (connector = 'files', path = 'rows.csv', format = 'csv');"
+        "CREATE CONTINUOUS QUERY q AS SELECT k FROM s;"
+    )
+    for command in ("check", "plan"):
+        assert run([command, str(file), "--sample"]) == 0
+        assert "1 of 2 rows of `s` are bad records" in capsys.readouterr().err
+    assert run(["check", str(file), "--sample", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["notices"][0]["code"] == "bad-records"
+
+
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     picture = tmp_path / "demo.svg"
     assert run(["demo", "--output", str(picture)]) == 0

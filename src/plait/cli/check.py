@@ -7,6 +7,7 @@ import click
 from plait.cli.invocation import (
     files_argument,
     json_option,
+    notify,
     open_session,
     progress,
     sample_option,
@@ -41,3 +42,4 @@ def command(files: tuple[str, ...], sample: bool, as_json: bool) -> None:
         write_json(check.to_json())
     else:
         write_result(check.to_text(terminal_width(None)), None)
+    notify(check.notices)

@@ -10,7 +10,6 @@ Where more is stored than was read, numbers of distinct values are at least thos
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from plait.catalog import Catalog, Relation, Stream
@@ -25,14 +24,7 @@ SAMPLE_ROWS = 500_000
 MICROSECONDS = 1_000_000
 
 
-@dataclass(frozen=True)
-class Sample(Statistics):
-    """The numbers, and what a reader should know about the rows that they come from."""
-
-    notices: tuple[Notice, ...] = ()
-
-
-def sample(catalog: Catalog) -> Sample:
+def sample(catalog: Catalog) -> Statistics:
     """What the stored data of all streams and tables says."""
     estimates: dict[Key, Estimate] = {}
     notices: list[Notice] = []
@@ -44,7 +36,7 @@ def sample(catalog: Catalog) -> Sample:
                 estimates |= {
                     (name, key): Estimate(float(value), Basis.SAMPLED) for key, value in found.items()
                 }
-    return Sample(MappingProxyType(estimates), tuple(notices))
+    return Statistics(MappingProxyType(estimates), tuple(notices))
 
 
 def _sample_relation(database: Database, relation: Relation, notices: list[Notice]) -> dict[str, float]:

@@ -131,7 +131,8 @@ def compare(
         seed=options.get("seed", 0),
         observer=options.get("observer", NoObserver()),
     )
-    return [run(planner, canonical, context, options.get("deadline_s")) for planner in chosen]
+    reports = [run(planner, canonical, context, options.get("deadline_s")) for planner in chosen]
+    return [replace(report, notices=(*known.notices, *report.notices)) for report in reports]
 
 
 def find_planner(name: str) -> Planner:

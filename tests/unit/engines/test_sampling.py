@@ -7,6 +7,7 @@ import pytest
 from plait import language
 from plait.catalog import Catalog
 from plait.engines import sampling
+from plait.statistics import Statistics
 
 DECLARATIONS = """
 CREATE STREAM s (k INT, word STRING, at TIMESTAMP, WATERMARK FOR at AS at)
@@ -26,7 +27,7 @@ def a_row_each_second(count: int) -> list[str]:
     return [f"{n},ab,2026-01-01 12:{n // 60:02}:{n % 60:02}" for n in range(count)]
 
 
-def value(sampled: sampling.Sample, relation: str, statistic: str) -> float | None:
+def value(sampled: Statistics, relation: str, statistic: str) -> float | None:
     estimate = sampled.estimates.get((relation, statistic))
     return None if estimate is None else estimate.value
 
