@@ -20,6 +20,7 @@ from plait.expressions.nodes import (
     columns_of,
     conjunction,
     conjuncts,
+    shift,
     substitute,
     walk,
 )
@@ -30,6 +31,7 @@ from plait.plan.nodes import (
     Join,
     Node,
     OuterJoin,
+    OuterKind,
     Project,
     RowTicking,
     StreamScan,
@@ -175,6 +177,14 @@ def _measure_of_call(call: Call) -> tuple[int, int]:
     measures = [_measure(argument) for argument in call.arguments]
     size = 1 + sum(size for size, _ in measures)
     return size, 1 + max((depth for _, depth in measures), default=0)
+
+
+def turned(join: OuterJoin, mirrored: OuterKind) -> tuple[OuterJoin, list[Expression]]:
+    """The join with its sides swapped, of the kind that means the same then, and its former columns."""
+    left, right = columns(join.left), columns(join.right)
+    restored = [*(shift(column, len(right)) for column in left), *right]
+    predicate = replaced_predicate(join.predicate, restored)
+    return OuterJoin(mirrored, join.right, join.left, predicate), restored
 
 
 def has_window_edge(expression: Expression) -> bool:

@@ -30,7 +30,7 @@ from dataclasses import replace
 from plait.expressions.nodes import Column, Expression
 from plait.plan.nodes import Node, Project, RowWindow, SortKey, Top, Window
 from plait.rewrite.building import bottom_up, columns, projected, replaced
-from plait.rewrite.pull_up_projects import lift_projects
+from plait.rewrite.lifting import lift_projects
 
 
 def normalise_orders(plan: Node) -> Node:

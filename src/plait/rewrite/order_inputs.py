@@ -55,12 +55,10 @@ from plait.plan.nodes import (
 )
 from plait.plan.signature import expression_text, signature
 from plait.rewrite.algebra.colours import ranks, refined
-from plait.rewrite.algebra.equalities import closed_predicate
-from plait.rewrite.building import columns, projected, replaced, replaced_predicate, with_inputs
-from plait.rewrite.normalise_aggregates import normalised_aggregate
-from plait.rewrite.pull_up_projects import lift_projects
-from plait.rewrite.turn_right_joins import turned
-from plait.rewrite.unify_equal_columns import first_equals
+from plait.rewrite.algebra.equalities import closed_predicate, first_equals
+from plait.rewrite.building import columns, projected, replaced, replaced_predicate, turned, with_inputs
+from plait.rewrite.grouping import normalised_aggregate
+from plait.rewrite.lifting import lift_projects
 
 MAX_ORDERS = 120
 

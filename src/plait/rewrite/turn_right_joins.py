@@ -23,9 +23,8 @@ with the columns the other way round, which a project restores. Window condition
 
 from __future__ import annotations
 
-from plait.expressions.nodes import Expression, shift
 from plait.plan.nodes import Node, OuterJoin, OuterKind
-from plait.rewrite.building import bottom_up, columns, projected, replaced_predicate
+from plait.rewrite.building import bottom_up, projected, turned
 
 
 def turn_right_joins(plan: Node) -> Node:
@@ -38,11 +37,3 @@ def _turned_left(node: Node) -> Node:
             return projected(*turned(node, OuterKind.LEFT))
         case _:
             return node
-
-
-def turned(join: OuterJoin, mirrored: OuterKind) -> tuple[OuterJoin, list[Expression]]:
-    """The join with its sides swapped, of the kind that means the same then, and its former columns."""
-    left, right = columns(join.left), columns(join.right)
-    restored = [*(shift(column, len(right)) for column in left), *right]
-    predicate = replaced_predicate(join.predicate, restored)
-    return OuterJoin(mirrored, join.right, join.left, predicate), restored

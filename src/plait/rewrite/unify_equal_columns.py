@@ -29,8 +29,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from plait.expressions.nodes import Column, Expression, shift
-from plait.expressions.types import DOUBLE
+from plait.expressions.nodes import shift
 from plait.plan.nodes import (
     Aggregate,
     Filter,
@@ -45,11 +44,9 @@ from plait.plan.nodes import (
     Union,
     Window,
 )
-from plait.rewrite.algebra.equalities import equality_classes
-from plait.rewrite.algebra.facts import facts
+from plait.rewrite.algebra.equalities import first_equals
 from plait.rewrite.building import (
     bottom_up,
-    columns,
     is_identity,
     projected,
     replaced,
@@ -61,17 +58,6 @@ from plait.rewrite.building import (
 
 def unify_equal_columns(plan: Node) -> Node:
     return _selected(bottom_up(plan, _unified))
-
-
-def first_equals(node: Node) -> list[Expression]:
-    """For each column of a node, the first one that is known to equal it."""
-    firsts = columns(node)
-    classes, _ = equality_classes(facts(node))
-    for members in classes:
-        equal = sorted(m.index for m in members if isinstance(m, Column) and m.type != DOUBLE)
-        for index in equal:
-            firsts[index] = firsts[equal[0]]
-    return firsts
 
 
 def _unified(node: Node) -> Node:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 from plait.expressions.nodes import (
@@ -66,6 +67,17 @@ def closed_predicate(inputs: Sequence[Node], predicate: Expression) -> Expressio
 def equality_classes(terms: Sequence[Expression]) -> tuple[list[list[Expression]], list[Expression]]:
     """The classes that the equalities among the terms make, and the other terms."""
     return _groups(_united(map(_equality, terms))), [term for term in terms if _equality(term) is None]
+
+
+def first_equals(node: Node) -> list[Expression]:
+    """For each column of a node, the first one that is known to equal it."""
+    firsts: list[Expression] = [Column(index, type_) for index, type_ in enumerate(node.types)]
+    classes, _ = equality_classes(facts(node))
+    for members in classes:
+        equal = sorted(m.index for m in members if isinstance(m, Column) and m.type != DOUBLE)
+        for index in equal:
+            firsts[index] = firsts[equal[0]]
+    return firsts
 
 
 @dataclass(frozen=True)
@@ -219,11 +231,14 @@ class _Guarantees:
 
     def __init__(self, facts_of_input: tuple[Expression, ...]) -> None:
         self.facts = frozenset(facts_of_input)
-        self.are_contradictory = simplify_predicate(conjunction(facts_of_input)) == FALSE
         self.by_handle: dict[Expression, list[Expression]] = {}
         for fact in facts_of_input:
             for handle in _disjuncts(fact) or [_subject(fact)]:
                 self.by_handle.setdefault(handle, []).append(fact)
+
+    @cached_property
+    def are_contradictory(self) -> bool:
+        return simplify_predicate(conjunction(tuple(self.facts))) == FALSE
 
     def imply(self, term: Expression) -> bool:
         if term in self.facts or self.are_contradictory:
