@@ -26,7 +26,6 @@ from plait.evaluator.horizon import Horizon
 from plait.evaluator.stored_data import SourceTable, StoredData
 from plait.expressions.duckdb import aggregate_to_duckdb, to_duckdb, type_to_duckdb
 from plait.expressions.nodes import Column, Expression
-from plait.expressions.types import TIMESTAMP_RANGE_US
 from plait.plan.nodes import (
     Aggregate,
     AggregateCall,
@@ -325,11 +324,7 @@ def _edges(timing: Timing, table: str) -> tuple[str | None, str | None]:
     """References to `window_start` and `window_end` as timestamps, where they exist."""
     match timing:
         case Ticking():
-            # Beyond the years that a TIMESTAMP has, an edge is NULL as any other moment.
-            return (
-                None,
-                f"CASE WHEN {table}.tick <= {TIMESTAMP_RANGE_US[1]} THEN make_timestamp({table}.tick) END",
-            )
+            return None, f"make_timestamp({table}.tick)"
         case RowTicking():
             return f"make_timestamp({table}.window_start)", f"make_timestamp({table}.window_end)"
         case _:

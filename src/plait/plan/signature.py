@@ -1,8 +1,10 @@
 """Signatures: a short name for what a plan computes.
 
 **The guarantee.** Over one catalog, two plans with equal signatures give the same rows: as bags, column by
-column, with the same event times, at the same ticks. Names of queries, aliases and output columns never
-enter a signature; names of sources, and of the columns read from them, do.
+column, with the same event times, at the same ticks, once the streams have ended. (While they flow, a plan
+may hold rows back longer than another with the same rows, by the ranges of its joins: docs/semantics.md.)
+Names of queries, aliases and output columns never enter a signature; names of sources, and of the columns
+read from them, do.
 
 Why it holds: a signature is SHA-256 over the structure of the plan, from the scans up. Equal signatures
 mean equal structures (a collision of SHA-256 aside), and a structure has one meaning. For *canonical* plans

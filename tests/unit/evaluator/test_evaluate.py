@@ -297,13 +297,3 @@ def test_an_explosion_is_refused_with_its_size(database: Database, monkeypatch: 
         with pytest.raises(InfeasibleError) as raised:
             run(database, f"SELECT count(*) AS n FROM a {window}", {"a": rows("1 1 00:00", "1 2 00:01")})
         assert "each of 2 rows at 60 ticks: 120 rows, more than 100" in raised.value.detail
-
-
-def test_an_edge_beyond_the_years_of_timestamps_is_null(database: Database) -> None:
-    last = datetime(9999, 12, 31, 23, 59, 30)
-    result = run(
-        database,
-        "SELECT window_start AS s, window_end AS e, count(*) AS n FROM a [RANGE 1 MINUTE]",
-        {"a": [(1, 1, last)]},
-    )
-    assert result.rows == ((None, None, 1),)
