@@ -17,11 +17,11 @@ help: ## Show this list
 demo: $(RUN) ## A guided tour: check, plan together, evaluate (sets up .venv at first)
 	@$(BIN)/plait demo
 
-test: $(DEV) ## All tests, real Spark and the documentation included (brings its own Java where there is none)
-	$(BIN)/python -m pytest
+test: test-unit ## All tests, real Spark and the documentation included (brings its own Java where there is none)
+	$(BIN)/python -m pytest -m spark tests/spark
 
 test-unit: $(DEV) ## The tests that need no Java, within a minute
-	$(BIN)/python -m pytest -m "not spark"
+	$(BIN)/python -m pytest -m "not spark" --numprocesses auto
 
 lint: $(DEV) ## Formatting, lint, strict types, direction of imports
 	$(BIN)/ruff format --check .
