@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias, assert_never
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from plait.cost.units import UnitCost, UnitCosts
 from plait.deployment.deployment import (
@@ -24,6 +25,9 @@ from plait.errors import UserError
 from plait.plan.format import format_plans, parse_plans
 from plait.plan.nodes import RangeWindow, RowWindow, TickWindow, WindowSpecification
 from plait.space import OperatorKind
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 VERSION = 1
 
@@ -45,10 +49,10 @@ def tables_to_json(deployment: Deployment) -> Json:
             {"stream": flow.stream, "from": flow.source, "to": flow.target, "bytes_per_s": flow.bytes_per_s}
             for flow in deployment.flows
         ],
-        "sites": [dict(vars(site)) for site in deployment.sites],
+        "sites": [_by_field(site) for site in deployment.sites],
         "links": [_link_to_json(link) for link in deployment.links],
         "trees": [],
-        "cost": dict(vars(deployment.cost)),
+        "cost": _by_field(deployment.cost),
         "unit_costs": _unit_costs_to_json(deployment.unit_costs),
     }
 
@@ -83,12 +87,17 @@ def deployment_from_json(document: Mapping[str, Any]) -> Deployment:
         raise UserError("plan-document", f"the plan document is damaged: {error!r}") from error
 
 
+def _by_field(record: DataclassInstance) -> Json:
+    """The declared fields alone: values that an object keeps for itself are no part of the document."""
+    return {each.name: getattr(record, each.name) for each in fields(record)}
+
+
 def _query_to_json(query: DeployedQuery) -> Json:
-    return {**vars(query), "columns": list(query.columns)}
+    return {**_by_field(query), "columns": list(query.columns)}
 
 
 def _stream_to_json(stream: DeployedStream) -> Json:
-    return {**vars(stream), "kind": stream.kind.value, "sources": list(stream.sources)}
+    return {**_by_field(stream), "kind": stream.kind.value, "sources": list(stream.sources)}
 
 
 def _stream_from_json(stream: Mapping[str, Any]) -> DeployedStream:
@@ -99,7 +108,7 @@ def _stream_from_json(stream: Mapping[str, Any]) -> DeployedStream:
 
 def _operator_to_json(operator: Operator) -> Json:
     return {
-        **vars(operator),
+        **_by_field(operator),
         "kind": operator.kind.value,
         "inputs": list(operator.inputs),
         "windows": [_window_to_json(window) for window in operator.windows],
@@ -174,7 +183,7 @@ def _unit_costs_to_json(unit_costs: UnitCosts) -> Json:
         "profile": unit_costs.profile,
         "table_refresh_s": unit_costs.table_refresh_s,
         "engines": {
-            engine: {kind.value: dict(vars(cost)) for kind, cost in costs.items()}
+            engine: {kind.value: _by_field(cost) for kind, cost in costs.items()}
             for engine, costs in unit_costs.costs.items()
         },
     }
