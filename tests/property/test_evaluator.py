@@ -21,11 +21,11 @@ from plait.catalog import Catalog, ColumnDefinition, Stream
 from plait.engines.duckdb import Database
 from plait.engines.event_times import LAST_EVENT_TIME_US
 from plait.evaluator import StoredData, difference, evaluate
+from plait.expressions.aggregates import AggregateCall
 from plait.expressions.nodes import TRUE, Call, Column, Edge, Expression, Literal, WindowEdge
 from plait.expressions.types import BIGINT, INT, TIMESTAMP
 from plait.plan.nodes import (
     Aggregate,
-    AggregateCall,
     Field,
     Filter,
     Join,

@@ -22,7 +22,7 @@ import pytest
 from tests.spark.edge_values import BOOLEAN_TEXTS, EDGE_VALUES, FEW_VALUES, NUMBER_TEXTS, TIME_TEXTS
 from tests.spark.function_cases import AGGREGATE_CASES, CAST_CASES, FUNCTION_CASES, Case
 
-from plait.expressions.aggregates import AGGREGATES, coerce_arguments
+from plait.expressions.aggregates import AGGREGATES, AggregateCall, coerce_arguments
 from plait.expressions.calendar import datetime_to_us
 from plait.expressions.coercion import build
 from plait.expressions.documentation import example_expression
@@ -31,7 +31,6 @@ from plait.expressions.functions import FUNCTIONS, SHORTHANDS, Function, Shortha
 from plait.expressions.nodes import Column, Expression, Literal
 from plait.expressions.spark import aggregate_to_spark, to_spark, type_to_spark
 from plait.expressions.types import DOUBLE, INT, STRING, TIMESTAMP, Kind, Type, Value
-from plait.plan.nodes import AggregateCall
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

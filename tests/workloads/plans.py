@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from plait.catalog import Catalog, ColumnDefinition, Stream, Table
+from plait.expressions.aggregates import AggregateCall
 from plait.expressions.nodes import FALSE, TRUE, Call, Column, Edge, Expression, Literal, WindowEdge
 from plait.expressions.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, Type
 from plait.plan.nodes import (
     Aggregate,
-    AggregateCall,
     Field,
     Filter,
     Join,

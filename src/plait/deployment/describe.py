@@ -14,12 +14,12 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import assert_never
 
+from plait.expressions.aggregates import AggregateCall
 from plait.expressions.nodes import Call, Column, Expression, Literal, WindowEdge
 from plait.expressions.types import Kind
 from plait.plan.format import duration_text
 from plait.plan.nodes import (
     Aggregate,
-    AggregateCall,
     Filter,
     Join,
     Node,

@@ -24,11 +24,11 @@ from typing import assert_never
 
 from plait.evaluator.horizon import Horizon
 from plait.evaluator.stored_data import SourceTable, StoredData
+from plait.expressions.aggregates import AggregateCall
 from plait.expressions.duckdb import aggregate_to_duckdb, to_duckdb, type_to_duckdb
 from plait.expressions.nodes import Column, Expression
 from plait.plan.nodes import (
     Aggregate,
-    AggregateCall,
     Field,
     Filter,
     Flowing,

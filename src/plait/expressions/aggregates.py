@@ -1,4 +1,4 @@
-"""Aggregates: their types, and why partial results of them can be put together.
+"""Aggregates: their types, calls of them, and why partial results of them can be put together.
 
 Sums of exact numbers are exact, whatever the order: a BIGINT sum that does not fit is NULL, a DECIMAL sum
 has ten digits more. Averages are DOUBLE: the exact sum divided by the count. `count_distinct` skips rows
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from plait.expressions.coercion import coerce
 from plait.expressions.functions import FunctionTypeError
@@ -152,3 +153,25 @@ def coerce_arguments(name: str, arguments: Sequence[Expression]) -> tuple[Expres
         coerced = (coerce(coerced[0], DOUBLE),)
     aggregate_type(name, tuple(argument.type for argument in coerced))
     return coerced
+
+
+@dataclass(frozen=True)
+class AggregateCall:
+    """`function(arguments) FILTER (WHERE filter)`; no arguments is `count(*)`."""
+
+    function: str
+    arguments: tuple[Expression, ...] = ()
+    filter: Expression | None = None
+
+    def __post_init__(self) -> None:
+        _ = self.type
+        if self.filter is not None and self.filter.type != BOOLEAN:
+            raise FunctionTypeError("a FILTER is boolean")
+
+    @cached_property
+    def type(self) -> Type:
+        return aggregate_type(self.function, tuple(argument.type for argument in self.arguments))
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return self.arguments if self.filter is None else (*self.arguments, self.filter)

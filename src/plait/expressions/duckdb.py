@@ -6,17 +6,13 @@ TIMESTAMPs are without zone, in UTC; INTERVALs are BIGINTs of microseconds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from plait.expressions.aggregates import aggregate_type
+from plait.expressions.aggregates import AggregateCall, aggregate_type
 from plait.expressions.calendar import timestamp_text
 from plait.expressions.functions.text import duckdb_text
 from plait.expressions.nodes import Edge, Expression, Literal
 from plait.expressions.printing import Dialect, print_expression
 from plait.expressions.types import DOUBLE, Kind, Type
-
-if TYPE_CHECKING:
-    from plait.plan.nodes import AggregateCall
 
 # DuckDB sums decimals as 128-bit integers, which values of more digits than this can overflow.
 _SAFE_SUM_DIGITS = 28

@@ -7,16 +7,13 @@ evaluates those while it optimises.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from plait.expressions.aggregates import AggregateCall
 from plait.expressions.calendar import timestamp_text
 from plait.expressions.functions.text import spark_text
 from plait.expressions.nodes import Edge, Expression, Literal
 from plait.expressions.printing import Dialect, print_expression
 from plait.expressions.types import BIGINT, DOUBLE, Kind, Type
-
-if TYPE_CHECKING:
-    from plait.plan.nodes import AggregateCall
 
 # Sums of more digits than this have no ten digits to spare.
 _SAFE_SUM_DIGITS = 28

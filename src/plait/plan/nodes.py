@@ -29,7 +29,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import ClassVar, TypeAlias
 
-from plait.expressions.aggregates import aggregate_type
+from plait.expressions.aggregates import AggregateCall as AggregateCall
 from plait.expressions.keeping import kept
 from plait.expressions.nodes import Column, Edge, Expression, WindowEdge, walk
 from plait.expressions.types import BOOLEAN, INTERVAL, Type
@@ -116,27 +116,6 @@ class Field:
 
     name: str
     type: Type
-
-
-@dataclass(frozen=True)
-class AggregateCall:
-    """`function(arguments) FILTER (WHERE filter)`; no arguments is `count(*)`."""
-
-    function: str
-    arguments: tuple[Expression, ...] = ()
-    filter: Expression | None = None
-
-    def __post_init__(self) -> None:
-        _ = self.type
-        _require(self.filter is None or self.filter.type == BOOLEAN, "a FILTER is boolean")
-
-    @cached_property
-    def type(self) -> Type:
-        return aggregate_type(self.function, tuple(argument.type for argument in self.arguments))
-
-    @property
-    def expressions(self) -> tuple[Expression, ...]:
-        return self.arguments if self.filter is None else (*self.arguments, self.filter)
 
 
 @dataclass(frozen=True)

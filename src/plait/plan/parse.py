@@ -10,11 +10,11 @@ from decimal import Decimal
 from typing import TypeVar
 
 from plait.errors import Source, Span, UserError
+from plait.expressions.aggregates import AggregateCall
 from plait.expressions.nodes import Call, Column, Edge, Expression, Literal, WindowEdge
 from plait.expressions.types import BOOLEAN, INT, STRING, Kind, Type, parse_type
 from plait.plan.nodes import (
     Aggregate,
-    AggregateCall,
     Field,
     Filter,
     Join,

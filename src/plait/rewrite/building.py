@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import is_
 from typing import assert_never
 
+from plait.expressions.aggregates import AggregateCall
 from plait.expressions.keeping import kept
 from plait.expressions.nodes import (
     TRUE,
@@ -26,7 +27,6 @@ from plait.expressions.nodes import (
 )
 from plait.plan.nodes import (
     Aggregate,
-    AggregateCall,
     Filter,
     Join,
     Node,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from plait.expressions.aggregates import AggregateCall
 from plait.expressions.nodes import TRUE, Column, Expression, Literal, columns_of
-from plait.plan.nodes import Aggregate, AggregateCall, Node
+from plait.plan.nodes import Aggregate, Node
 from plait.plan.signature import expression_text
 from plait.rewrite.algebra.order import in_order
 from plait.rewrite.building import projected

@@ -21,10 +21,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
+from plait.expressions.aggregates import AggregateCall
 from plait.expressions.nodes import TRUE
 from plait.plan.nodes import (
     Aggregate,
-    AggregateCall,
     Filter,
     Join,
     Node,

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from plait.cost.model import CostModel
+from plait.expressions.aggregates import AggregateCall
 from plait.expressions.nodes import Call, Column, Literal
 from plait.expressions.types import INT, STRING
 from plait.plan.nodes import (
     Aggregate,
-    AggregateCall,
     Field,
     Filter,
     Join,

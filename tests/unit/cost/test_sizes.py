@@ -8,11 +8,11 @@ from plait import language
 from plait.catalog import Catalog
 from plait.cost.bounds import LARGEST
 from plait.cost.model import CostModel
+from plait.expressions.aggregates import AggregateCall
 from plait.expressions.nodes import TRUE, Call, Column, Expression, Literal
 from plait.expressions.types import INT, STRING
 from plait.plan.nodes import (
     Aggregate,
-    AggregateCall,
     Field,
     Filter,
     Join,

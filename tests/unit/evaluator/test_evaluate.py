@@ -16,9 +16,10 @@ from plait import language
 from plait.engines.duckdb import Database
 from plait.errors import InfeasibleError, InternalError
 from plait.evaluator import Result, StoredData, difference, evaluate
+from plait.expressions.aggregates import AggregateCall
 from plait.expressions.nodes import TRUE, Column, Literal
 from plait.expressions.types import INT
-from plait.plan.nodes import Aggregate, AggregateCall, Field, Join, StreamScan, TableScan, TickWindow, Window
+from plait.plan.nodes import Aggregate, Field, Join, StreamScan, TableScan, TickWindow, Window
 from plait.workload import Query
 
 DECLARATIONS = """

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from plait.expressions.aggregates import coerce_arguments
+from plait.expressions.aggregates import AggregateCall, coerce_arguments
 from plait.expressions.calendar import parse_timestamp
 from plait.expressions.coercion import build, number_literal
 from plait.expressions.duckdb import aggregate_to_duckdb, literal_to_duckdb, to_duckdb, type_to_duckdb
@@ -31,7 +31,6 @@ from plait.expressions.types import (
     Value,
     decimal,
 )
-from plait.plan.nodes import AggregateCall
 
 
 @pytest.fixture(scope="module")
