@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import accumulate
 
 from plait.catalog import Catalog, Relation
 from plait.expressions.nodes import (
@@ -223,8 +222,9 @@ def _places(plain: Join, canonical: Join, columns: tuple[Expression, ...]) -> tu
 
 def _column_ranges(join: Join) -> list[range]:
     """Which columns of a join come from each input."""
-    ends = list(accumulate(len(each.types) for each in join.inputs))
-    return [range(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+    return [
+        range(start, start + len(each.types)) for start, each in zip(join.starts, join.inputs, strict=True)
+    ]
 
 
 def restricted(join: Join, members: tuple[int, ...]) -> Join:

@@ -11,11 +11,8 @@ from plait.expressions.aggregates import AggregateCall, aggregate_type
 from plait.expressions.calendar import timestamp_text
 from plait.expressions.functions.text import duckdb_text
 from plait.expressions.nodes import Edge, Expression, Literal
-from plait.expressions.printing import Dialect, print_expression
-from plait.expressions.types import DOUBLE, Kind, Type
-
-# DuckDB sums decimals as 128-bit integers, which values of more digits than this can overflow.
-_SAFE_SUM_DIGITS = 28
+from plait.expressions.printing import SAFE_SUM_DIGITS, Dialect, print_aggregate, print_expression
+from plait.expressions.types import Kind, Type
 
 _TYPE_NAMES = {Kind.INT: "INTEGER", Kind.STRING: "VARCHAR", Kind.INTERVAL: "BIGINT"}
 
@@ -44,30 +41,7 @@ def aggregate_to_duckdb(
     window_end: str | None = None,
 ) -> str:
     """SQL text of an aggregate with its FILTER."""
-    arguments = [to_duckdb(argument, columns, window_start, window_end) for argument in call.arguments]
-    condition = ""
-    if call.filter is not None:
-        condition = f" FILTER (WHERE {to_duckdb(call.filter, columns, window_start, window_end)})"
-
-    def over(function: str, inner: str) -> str:
-        return f"{function}({inner}){condition}"
-
-    match call.function:
-        case "count":
-            return over("count", arguments[0] if arguments else "*")
-        case "count_distinct":
-            return over("count", f"DISTINCT {_row_without_nulls(arguments)}")
-        case "sum" if call.arguments[0].type != DOUBLE:
-            exact = _exact_sum(call.arguments[0].type, arguments[0], condition)
-            return f"TRY_CAST({exact} AS {type_to_duckdb(call.type)})"
-        case "avg" if call.arguments[0].type != DOUBLE:
-            exact = _exact_sum(call.arguments[0].type, arguments[0], condition)
-            if call.arguments[0].type.kind is Kind.DECIMAL:
-                sum_type = aggregate_type("sum", (call.arguments[0].type,))
-                exact = f"TRY_CAST({exact} AS {type_to_duckdb(sum_type)})"
-            return f"(CAST(CAST({exact} AS VARCHAR) AS DOUBLE) / {over('count', arguments[0])})"
-        case _:
-            return over(call.function, arguments[0])
+    return print_aggregate(call, _DUCKDB, columns, {Edge.START: window_start, Edge.END: window_end})
 
 
 def _row_without_nulls(arguments: Sequence[str]) -> str:
@@ -77,9 +51,21 @@ def _row_without_nulls(arguments: Sequence[str]) -> str:
     return f"CASE WHEN {complete} THEN row({', '.join(arguments)}) END"
 
 
+def _total(type_: Type, argument: str, condition: str) -> str:
+    total_type = type_to_duckdb(aggregate_type("sum", (type_,)))
+    return f"TRY_CAST({_exact_sum(type_, argument, condition)} AS {total_type})"
+
+
+def _average(type_: Type, argument: str, condition: str) -> str:
+    total = _total if type_.kind is Kind.DECIMAL else _exact_sum
+    exact = f"CAST(CAST({total(type_, argument, condition)} AS VARCHAR) AS DOUBLE)"
+    return f"({exact} / count({argument}){condition})"
+
+
 def _exact_sum(type_: Type, argument: str, condition: str) -> str:
-    if type_.kind is not Kind.DECIMAL or type_.precision <= _SAFE_SUM_DIGITS:
+    if type_.kind is not Kind.DECIMAL or type_.precision <= SAFE_SUM_DIGITS:
         return f"sum({argument}){condition}"
+    # DuckDB sums decimals as 128-bit integers, which these can overflow.
     # Digits without the point, summed as an integer of any size, and the point put back.
     digits = f"CAST(replace(CAST({argument} AS VARCHAR), '.', '') AS BIGNUM)"
     total = f"CAST(sum({digits}){condition} AS VARCHAR)"
@@ -123,4 +109,12 @@ def _bind(variable: str, value: str, body: str) -> str:
     return f"list_transform([{value}], lambda {variable}: {body})[1]"
 
 
-_DUCKDB = Dialect(type_to_duckdb, literal_to_duckdb, lambda function: function.duckdb, _bind)
+_DUCKDB = Dialect(
+    type_name=type_to_duckdb,
+    literal=literal_to_duckdb,
+    template=lambda function: function.duckdb,
+    bind=_bind,
+    distinct=_row_without_nulls,
+    total=_total,
+    average=_average,
+)

@@ -1,4 +1,5 @@
-"""What the two SQL printers share: expressions become text by the templates of their functions.
+"""What the two SQL printers share: expressions become text by the templates of their functions, aggregates
+by what the engines say differently.
 
 An argument that a template uses several times is written out each time while it is short; a longer one is
 bound to a variable, by a lambda over a list of one, so that text grows with the expression and not
@@ -13,23 +14,34 @@ from dataclasses import dataclass
 from functools import lru_cache
 from string import Formatter
 
+from plait.expressions.aggregates import AggregateCall
 from plait.expressions.functions import FUNCTIONS, Function
 from plait.expressions.functions.definition import Shape, Staged, Template
 from plait.expressions.nodes import Call, Column, Edge, Expression, Literal, WindowEdge
-from plait.expressions.types import Type
+from plait.expressions.types import DOUBLE, MAX_DECIMAL_PRECISION, Type
 
 # An argument longer than this is bound to a variable instead of being repeated.
 _REPEATED_CHARACTERS = 80
 
+# Sums of DECIMALs with more digits than this have no ten digits to spare, and may overflow on the way.
+SAFE_SUM_DIGITS = MAX_DECIMAL_PRECISION - 10
+
 
 @dataclass(frozen=True)
 class Dialect:
-    """How an engine writes types, literals and functions, and `bind(variable, value, body)`."""
+    """How an engine writes types, literals and functions, and `bind(variable, value, body)`.
+
+    Of aggregates it is what stands behind DISTINCT, and those of exact numbers of a type, each with its
+    condition: `total(type, argument, condition)` and `average(type, argument, condition)`.
+    """
 
     type_name: Callable[[Type], str]
     literal: Callable[[Literal], str]
     template: Callable[[Function], Template]
     bind: Callable[[str, str, str], str]
+    distinct: Callable[[Sequence[str]], str]
+    total: Callable[[Type, str, str], str]
+    average: Callable[[Type, str, str], str]
 
 
 def print_expression(
@@ -51,6 +63,27 @@ def print_expression(
                 print_expression(argument, dialect, columns, edges) for argument in expression.arguments
             ]
             return _print_call(expression, dialect, printed)
+
+
+def print_aggregate(
+    call: AggregateCall, dialect: Dialect, columns: Sequence[str], edges: Mapping[Edge, str | None]
+) -> str:
+    """SQL of an aggregate with its FILTER."""
+    arguments = [print_expression(argument, dialect, columns, edges) for argument in call.arguments]
+    condition = ""
+    if call.filter is not None:
+        condition = f" FILTER (WHERE {print_expression(call.filter, dialect, columns, edges)})"
+    match call.function:
+        case "count":
+            return f"count({arguments[0] if arguments else '*'}){condition}"
+        case "count_distinct":
+            return f"count(DISTINCT {dialect.distinct(arguments)}){condition}"
+        case "sum" if call.arguments[0].type != DOUBLE:
+            return dialect.total(call.arguments[0].type, arguments[0], condition)
+        case "avg" if call.arguments[0].type != DOUBLE:
+            return dialect.average(call.arguments[0].type, arguments[0], condition)
+        case _:
+            return f"{call.function}({arguments[0]}){condition}"
 
 
 def _print_call(call: Call, dialect: Dialect, printed: Sequence[str]) -> str:

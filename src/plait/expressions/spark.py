@@ -12,11 +12,8 @@ from plait.expressions.aggregates import AggregateCall
 from plait.expressions.calendar import timestamp_text
 from plait.expressions.functions.text import spark_text
 from plait.expressions.nodes import Edge, Expression, Literal
-from plait.expressions.printing import Dialect, print_expression
-from plait.expressions.types import BIGINT, DOUBLE, Kind, Type
-
-# Sums of more digits than this have no ten digits to spare.
-_SAFE_SUM_DIGITS = 28
+from plait.expressions.printing import SAFE_SUM_DIGITS, Dialect, print_aggregate, print_expression
+from plait.expressions.types import BIGINT, Kind, Type
 
 
 def to_spark(
@@ -42,34 +39,24 @@ def aggregate_to_spark(
     window_end: str | None = None,
 ) -> str:
     """SQL text of an aggregate with its FILTER."""
-    arguments = [to_spark(argument, columns, window_start, window_end) for argument in call.arguments]
-    condition = ""
-    if call.filter is not None:
-        condition = f" FILTER (WHERE {to_spark(call.filter, columns, window_start, window_end)})"
+    return print_aggregate(call, _SPARK, columns, {Edge.START: window_start, Edge.END: window_end})
 
-    def over(function: str, inner: str) -> str:
-        return f"{function}({inner}){condition}"
 
-    match call.function:
-        case "count":
-            return over("count", arguments[0] if arguments else "*")
-        case "count_distinct":
-            return over("count", "DISTINCT " + ", ".join(arguments))
-        case "sum":
-            exact = _exact_sum(call.arguments[0].type, arguments[0], condition)
-            return f"try_cast({exact} AS BIGINT)" if call.arguments[0].type == BIGINT else exact
-        case "avg" if call.arguments[0].type != DOUBLE:
-            exact = _exact_sum(call.arguments[0].type, arguments[0], condition)
-            return f"try_divide(CAST({exact} AS DOUBLE), CAST({over('count', arguments[0])} AS DOUBLE))"
-        case _:
-            return over(call.function, arguments[0])
+def _total(type_: Type, argument: str, condition: str) -> str:
+    exact = _exact_sum(type_, argument, condition)
+    return f"try_cast({exact} AS BIGINT)" if type_ == BIGINT else exact
+
+
+def _average(type_: Type, argument: str, condition: str) -> str:
+    exact = f"CAST({_exact_sum(type_, argument, condition)} AS DOUBLE)"
+    return f"try_divide({exact}, CAST(count({argument}){condition} AS DOUBLE))"
 
 
 def _exact_sum(type_: Type, argument: str, condition: str) -> str:
     """A sum that no order of rows can make overflow on the way, as far as 38 digits reach."""
     if type_ == BIGINT:
         return f"sum(CAST({argument} AS DECIMAL(20,0))){condition}"
-    if type_.kind is Kind.DECIMAL and type_.precision > _SAFE_SUM_DIGITS:
+    if type_.kind is Kind.DECIMAL and type_.precision > SAFE_SUM_DIGITS:
         return f"try_sum({argument}){condition}"
     return f"sum({argument}){condition}"
 
@@ -115,4 +102,12 @@ def _bind(variable: str, value: str, body: str) -> str:
     return f"transform(array({value}), {variable} -> {body})[0]"
 
 
-_SPARK = Dialect(type_to_spark, literal_to_spark, lambda function: function.spark, _bind)
+_SPARK = Dialect(
+    type_name=type_to_spark,
+    literal=literal_to_spark,
+    template=lambda function: function.spark,
+    bind=_bind,
+    distinct=", ".join,
+    total=_total,
+    average=_average,
+)
