@@ -67,6 +67,8 @@ def sql_files(origin: Origin) -> list[Path | Source]:
     """What an argument of `open` stands for: the files of a folder, in order of their names, or itself."""
     if isinstance(origin, Source):
         return [origin]
+    if not str(origin):
+        raise UserError("source-file", "a file's name is empty", hint="`.` is the current folder")
     path = Path(origin)
     try:
         if not path.is_dir():

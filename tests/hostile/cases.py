@@ -102,11 +102,22 @@ SIZES = [
     ),
     query("5,000 comments that begin", "SELECT " + "/*" * 5000 + " k FROM signals", "unreadable"),
     query("a number of 60 digits", "SELECT 1" + "0" * 60 + " + v FROM signals", "type"),
+    query("a number of 5,000 digits", "SELECT " + "9" * 5000 + " + v FROM signals", "number"),
+    query("a range of 5,000 digits", f"SELECT count(*) FROM signals [RANGE {'9' * 5000} SECONDS]", "number"),
     query(
-        "400 joins of nothing",
+        "a limit of 5,000 digits", f"SELECT k FROM signals [ROWS 9] ORDER BY k LIMIT {'9' * 5000}", "number"
+    ),
+    query(
+        "an interval of 5,000 digits", f"SELECT ts + INTERVAL '{'9' * 5000}' DAYS FROM signals", "duration"
+    ),
+    query("a year of 5,000 digits", f"SELECT k FROM signals WHERE ts > '{'9' * 5000}-01-01'", "type"),
+    declaration("a rate of 5,000 digits", f"{STREAM} WITH (rate = '{'9' * 5000}/min');", "option-value"),
+    declaration("a delay of 5,000 digits", STREAM.replace(" 5 ", f" {'9' * 5000} ") + ";", "number"),
+    query(
+        "400 joins",
         "SELECT s.k FROM signals s [RANGE 1 MINUTE]"
-        + "".join(f" JOIN nothing n{i} [RANGE 1 MINUTE] ON s.k = n{i}.k" for i in range(400)),
-        "unknown-relation",
+        + "".join(f" JOIN events n{i} [RANGE 1 MINUTE] ON s.k = n{i}.k" for i in range(400)),
+        "too-large",
     ),
     declaration("a name of 129 letters", STREAM.replace("STREAM s", "STREAM " + "x" * 129) + ";", "name"),
     declaration(

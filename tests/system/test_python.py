@@ -18,7 +18,7 @@ def test_everything_promised_is_there() -> None:
     assert all(getattr(plait, name) is not None for name in plait.__all__)
     assert plait.__version__ == version("plait")
     with pytest.raises(AttributeError):
-        plait.nonsense  # noqa: B018
+        plait.nonsense  # noqa: B018 (that it is looked up is what is tested)
 
 
 def test_a_session_lets_go_of_its_data() -> None:
@@ -50,3 +50,5 @@ def test_a_comparison_shows_itself() -> None:
 def test_nothing_to_open() -> None:
     with pytest.raises(UserError, match="no files are given"):
         plait.open([])
+    with pytest.raises(UserError, match="a file's name is empty"):
+        plait.open("")

@@ -209,6 +209,7 @@ def _number_as(value: int | Decimal, to: Type) -> Literal | None:
 
 
 def _text_as(text: str, to: Type) -> Literal:
+    shown = text if len(text) <= 40 else text[:39] + "…"
     parsed: date | int | None = None
     if to == DATE:
         parsed = parse_date(text)
@@ -218,10 +219,10 @@ def _text_as(text: str, to: Type) -> Literal:
         parsed = parse_interval(text)
     else:
         raise FunctionTypeError(
-            f"the text {text!r} is no {to}", f"write it without quotes, or CAST('{text}' AS {to})"
+            f"the text {shown!r} is no {to}", f"write it without quotes, or CAST('{shown}' AS {to})"
         )
     if parsed is None:
-        raise FunctionTypeError(f"the text {text!r} is no {to}", f"write it like {_EXAMPLES[to]}")
+        raise FunctionTypeError(f"the text {shown!r} is no {to}", f"write it like {_EXAMPLES[to]}")
     return Literal(parsed, to)
 
 

@@ -36,6 +36,8 @@ from plait.plan.nodes import Node, Project, SortKey, Static, Union
 # Plans are walked recursively, and one that is read twice counts twice when it is written out.
 DEEPEST_NESTING = 32
 MOST_READS = 1_000
+# Orders of joins are searched among all their inputs.
+MOST_JOINED = 64
 
 
 class QueryBinder:
@@ -99,6 +101,14 @@ class QueryBinder:
     # SELECT
 
     def _select(self, select: exp.Select, ctes: CommonTables) -> BoundRelation:
+        joined = 1 + len(select.args.get("joins") or ())
+        if joined > MOST_JOINED:
+            raise UserError(
+                "too-large",
+                f"this joins {joined:,} streams and tables; {MOST_JOINED} is the limit",
+                hint="join some of them in a query of its own, and read that by its name and a window",
+                span=span_of(select.args["from_"], self._source),
+            )
         items = self._items.items(select, ctes)
         depth, reads = self._extent([item.relation for item in items], select)
         group = select.args.get("group")

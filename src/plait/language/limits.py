@@ -27,6 +27,7 @@ MAX_ERRORS = 200
 MAX_DEPTH = 50
 MAX_TREE_DEPTH = 150
 MAX_NAME_LENGTH = 128
+MAX_NUMBER_LENGTH = 400  # beyond the digits of every number there is, and within those that Python reads
 
 # Control characters, and those that make text look other than it is (Unicode's bidirectional controls).
 _HIDDEN = re.compile(
@@ -159,6 +160,13 @@ def check_tokens(tokens: Sequence[Token], source: Source) -> None:
                 cases = max(0, cases - 1)
             elif kind is TokenType.IDENTIFIER or kind is TokenType.VAR:
                 _check_word(token, source)
+            elif kind is TokenType.NUMBER and len(token.text) > MAX_NUMBER_LENGTH:
+                raise UserError(
+                    "number",
+                    f"this number has {len(token.text):,} digits and signs",
+                    hint=f"write it with at most {MAX_NUMBER_LENGTH}",
+                    span=_span(token, source),
+                )
             elif kind in _REFUSED:
                 construct, hint = _REFUSED[kind]
                 raise UnsupportedError(

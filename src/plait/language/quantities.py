@@ -17,6 +17,7 @@ MAX_BYTES = 10**18
 MAX_BANDWIDTH_BYTES_PER_S = 10.0**15
 MAX_RATE_ROWS_PER_S = 10.0**12
 MAX_COUNT = 2**63 - 1
+MAX_LENGTH = 200  # of the text of a quantity: Python reads no numbers of many thousand digits
 
 _UNITS_US = {
     1: ("microsecond", "microseconds", "micros", "us", "µs", "μs"),
@@ -65,6 +66,8 @@ def parse_duration(text: str, *, positive: bool = False, signed: bool = False) -
     """
     example = "for example '5 minutes', '2min', '100 ms'"
     shown = _shown(text)
+    if len(text) > MAX_LENGTH:
+        raise QuantityError(f"{shown} is not a duration", example)
     inner = re.sub(r"^\s*interval\b", "", text, flags=re.IGNORECASE)
     inner = inner.replace("'", " ").replace('"', " ").strip()
     if not inner:
@@ -150,7 +153,7 @@ def parse_rate(text: str) -> float:
     """
     example = "for example 5 (rows a second), '240/min', '1500/5 min'"
     match = _RATE.fullmatch(text)
-    if match is None:
+    if match is None or len(text) > MAX_LENGTH:
         raise QuantityError(f"{_shown(text)} is not a rate", example)
     seconds = Fraction(1)
     if match["time"]:
@@ -191,7 +194,7 @@ def parse_number(text: str, *, most: float) -> float:
 
 def _number_and_unit(text: str, what: str, example: str) -> tuple[Fraction, str]:
     match = _WITH_UNIT.fullmatch(text)
-    if match is None:
+    if match is None or len(text) > MAX_LENGTH:
         raise QuantityError(f"{_shown(text)} is not {what}", example)
     number = Fraction(match["number"])
     if number < 0:

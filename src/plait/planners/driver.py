@@ -24,7 +24,7 @@ from plait.deployment.deployment import Deployment
 from plait.deployment.document import VERSION, deployment_from_json, deployment_to_json, tables_to_json
 from plait.deployment.invariants import violations
 from plait.deployment.statements import false_statements
-from plait.errors import InternalError, PlaitError, UnsupportedError, UserError, closest
+from plait.errors import ErrorReport, InternalError, PlaitError, UnsupportedError, UserError, closest
 from plait.notices import Notice
 from plait.plan.nodes import (
     Aggregate,
@@ -123,16 +123,20 @@ def compare(
     statistics = options.get("statistics")
     if statistics is not None:
         known = known.with_(statistics)
-    context = PlanningContext(
-        workload.catalog,
-        known,
-        CostModel(workload.catalog, known, options.get("unit_costs", UNCALIBRATED)),
-        options.get("current"),
-        seed=options.get("seed", 0),
-        observer=options.get("observer", NoObserver()),
-    )
-    reports = [run(planner, canonical, context, options.get("deadline_s")) for planner in chosen]
-    return [replace(report, notices=(*known.notices, *report.notices)) for report in reports]
+    reports = []
+    for planner in chosen:
+        # A context of its own for each: estimates that another has computed would make this one look faster.
+        context = PlanningContext(
+            workload.catalog,
+            known,
+            CostModel(workload.catalog, known, options.get("unit_costs", UNCALIBRATED)),
+            options.get("current"),
+            seed=options.get("seed", 0),
+            observer=options.get("observer", NoObserver()),
+        )
+        report = run(planner, canonical, context, options.get("deadline_s"))
+        reports.append(replace(report, notices=(*known.notices, *report.notices)))
+    return reports
 
 
 def find_planner(name: str) -> Planner:
@@ -236,10 +240,7 @@ def _blamed(planner: Planner) -> Iterator[None]:
     try:
         yield
     except PlaitError as error:
-        detail = "\n".join(filter(None, (error.detail, f"planner: {planner.name}")))
-        raise type(error)(
-            error.code, error.message, detail=detail, hint=error.hint, span=error.span
-        ) from error
+        raise _named(error, planner) from error
     except Exception as error:
         raise InternalError(
             "planner",
@@ -247,6 +248,13 @@ def _blamed(planner: Planner) -> Iterator[None]:
             detail=f"{type(error).__name__}: {error}",
             hint=REPORT_IT,
         ) from error
+
+
+def _named(error: PlaitError, planner: Planner) -> PlaitError:
+    if isinstance(error, ErrorReport):
+        return ErrorReport([_named(each, planner) for each in error.errors])
+    detail = "\n".join(filter(None, (error.detail, f"planner: {planner.name}")))
+    return type(error)(error.code, error.message, detail=detail, hint=error.hint, span=error.span)
 
 
 def _faults(workload: Workload, context: PlanningContext, result: PlanningResult) -> Iterator[str]:

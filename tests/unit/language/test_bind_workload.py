@@ -178,6 +178,13 @@ def test_long_chains_of_queries_are_refused() -> None:
     assert {error.code for error in found} == {"too-large"}
 
 
+def test_joins_of_very_many_streams_are_refused() -> None:
+    joined = ", ".join(f"s [RANGE 1 MINUTE] AS s{n}" for n in range(65))
+    (error,) = statement_errors(f"CREATE CONTINUOUS QUERY q AS SELECT s1.k FROM {joined};")
+    assert error.code == "too-large"
+    assert "65" in error.message
+
+
 def test_queries_are_bound_in_the_order_of_their_declaration() -> None:
     statements = "".join(
         f"CREATE CONTINUOUS QUERY q{n} AS SELECT k, max(v) AS m FROM s [RANGE {n + 1} MINUTES] GROUP BY k;"

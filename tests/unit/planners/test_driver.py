@@ -11,7 +11,7 @@ from plait import language
 from plait.catalog import Site
 from plait.cost.model import CostModel
 from plait.deployment.deployment import Deployment
-from plait.errors import InfeasibleError, InternalError, UnsupportedError, UserError
+from plait.errors import ErrorReport, InfeasibleError, InternalError, UnsupportedError, UserError
 from plait.expressions.nodes import TRUE
 from plait.expressions.types import INT
 from plait.plan.nodes import Field, Join, RowWindow, StreamScan, TableScan, Window
@@ -138,6 +138,16 @@ def test_the_cause_of_a_failure_is_kept() -> None:
     with pytest.raises(InternalError) as caught:
         run(Broken())
     assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_every_error_of_a_report_names_the_planner() -> None:
+    class Complaining(Wrong):
+        def spoiled(self, _: Deployment) -> Deployment:
+            raise ErrorReport([UserError("one", "first"), UserError("two", "second")])
+
+    with pytest.raises(ErrorReport) as caught:
+        run(Complaining())
+    assert [error.detail for error in caught.value.errors] == ["planner: wrong"] * 2
 
 
 def test_an_interrupted_planner_is_not_a_wrong_one() -> None:

@@ -108,7 +108,7 @@ LARGE = {
     "columns": f"SELECT {', '.join(f'x + {number} AS c{number}' for number in range(500))} FROM s",
     "facts below": f"SELECT x FROM ({TOP.format(sums(0, 800))}) AS s WHERE x > 5 AND {sums(800, 1600)}",
     "facts of inputs": f"SELECT a.x FROM {PAIRS} WHERE a.x = b.x AND a.y = b.y AND {sums(0, 500, 'a', 'b')}",
-    "a join of 100 equal inputs": chain(100),
+    "a join of 64 equal inputs": chain(64),
 }
 
 

@@ -10,8 +10,9 @@ is written anew:
   literal already implies it: `a.x = 17 AND b.y = 17` says `a.x = b.y`, and a join by equality is worth
   knowing.
 
-Every other term is then written with the literal of a class in place of its members, and, if equal columns
-make it a term of one input alone, for every input in which it can be said; else with the first of its equals.
+Every other term is then written with the literal of a class in place of its members (unless literals alone
+remain of it), and, if equal columns make it a term of one input alone, for every input in which it can be
+said; else with the first of its equals.
 Only the members' equality is used, so this holds for bags, for NULLs (only TRUE counts) and for any timing.
 Values of type DOUBLE are not exchanged in other terms: both zeros are equal but not the same.
 
@@ -181,7 +182,9 @@ class _Closure:
             a_class = self.class_of.get(part.index) if isinstance(part, Column) else None
             return part if a_class is None or a_class.literal is None else a_class.literal
 
-        return simplify_predicate(transform(term, literal_for))
+        written = simplify_predicate(transform(term, literal_for))
+        # What holds of literals alone and is not computed here would belong to no input: it stays as it was.
+        return term if any(map(_is_constant_call, conjuncts(written))) else written
 
     def _in_inputs(self, term: Expression, besides: int | None = None) -> list[Expression]:
         """The term as each input can say it, less those that the input guarantees."""
@@ -267,6 +270,10 @@ def _subject(term: Expression) -> Expression:
             return subject
         case _:
             return term
+
+
+def _is_constant_call(term: Expression) -> bool:
+    return isinstance(term, Call) and not any(isinstance(part, Column | WindowEdge) for part in walk(term))
 
 
 def _with_columns(term: Expression, places: Mapping[int, Column]) -> Expression:
