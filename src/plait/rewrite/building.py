@@ -1,7 +1,8 @@
 """Nodes built in normal form, and plans rebuilt from the bottom up.
 
 Rules build their nodes here, so that each leaves the plan as the others expect it: no filter that is TRUE,
-no project that does nothing, no filter on a filter, no project on a project, expressions simplified.
+no project that does nothing, no filter on a filter, no project on a project, expressions simplified. What
+several rules do to a node is here too: lifting projects above it, and ordering an aggregate.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ from plait.expressions.nodes import (
     TRUE,
     Call,
     Column,
+    Edge,
     Expression,
+    Literal,
     WindowEdge,
     columns_of,
     conjunction,
     conjuncts,
     shift,
     substitute,
+    transform,
     walk,
 )
 from plait.plan.nodes import (
@@ -34,6 +38,7 @@ from plait.plan.nodes import (
     OuterKind,
     Project,
     RowTicking,
+    RowWindow,
     StreamScan,
     TableScan,
     Ticking,
@@ -41,7 +46,9 @@ from plait.plan.nodes import (
     Union,
     Window,
 )
-from plait.rewrite.algebra.simplify import simplify, simplify_predicate
+from plait.plan.signature import expression_text
+from plait.rewrite.algebra.order import in_order
+from plait.rewrite.algebra.simplify import simplify, simplify_predicate, with_nulls
 
 # Substituting doubles an expression at every level of `SELECT x + x AS x FROM (SELECT x + x AS x FROM …)`.
 # Beyond these bounds projects stay where they are: the plan is as right, and merely shared less. The depth is
@@ -198,3 +205,149 @@ def is_of_tick(term: Expression) -> bool:
 
 def ticks(node: Node) -> bool:
     return isinstance(node.timing, Ticking | RowTicking)
+
+
+def normalised_aggregate(node: Node) -> Node:
+    """An aggregate in normal form, below a project that restores its columns; any other node as it is.
+
+    `normalise_aggregates` says why this is sound.
+    """
+    if not isinstance(node, Aggregate):
+        return node
+    constant = [not columns_of(key) for key in node.keys]
+    keys = in_order(key for key, is_constant in zip(node.keys, constant, strict=True) if not is_constant)
+    simple_calls = [_normalised_call(call) for call in node.aggregates]
+    calls = tuple(sorted(dict.fromkeys(simple_calls), key=_call_key))
+    if keys == node.keys and calls == node.aggregates:
+        return node
+    restored: list[Expression] = [
+        key if is_constant else Column(keys.index(key), key.type)
+        for key, is_constant in zip(node.keys, constant, strict=True)
+    ]
+    restored += [Column(len(keys) + calls.index(call), call.type) for call in simple_calls]
+    return projected(Aggregate(node.input, keys, calls), restored)
+
+
+def _normalised_call(call: AggregateCall) -> AggregateCall:
+    arguments = call.arguments
+    if call.function == "count" and any(isinstance(a, Literal) and a.value is not None for a in arguments):
+        arguments = ()
+    if call.function == "count_distinct":
+        arguments = in_order(arguments)
+    condition = None if call.filter == TRUE else call.filter
+    if (arguments, condition) == (call.arguments, call.filter):
+        return call
+    return AggregateCall(call.function, arguments, condition)
+
+
+def _call_key(call: AggregateCall) -> tuple[str, tuple[str, ...], str]:
+    condition = "" if call.filter is None else expression_text(call.filter)
+    return call.function, tuple(map(expression_text, call.arguments)), condition
+
+
+def lift_projects(node: Node) -> Node:
+    """The node with the projects directly below it moved above it, as far as they may.
+
+    `pull_up_projects` says why this is sound. Rules that build projects below others lift them themselves.
+    """
+    match node:
+        case Project(input_, expressions):
+            lifted = projected(input_, expressions)
+            return node if lifted == node else lifted
+        case Filter(Project(input_, expressions), predicate) if fits([predicate], expressions):
+            terms = [replaced_predicate(term, expressions) for term in conjuncts(predicate)]
+            return projected(filtered(input_, terms), expressions)
+        case Window(Project(), window) if not isinstance(window, RowWindow):
+            return _through_window(node)
+        case Join(inputs) if any(isinstance(child, Project) for child in inputs):
+            return _through_join(node)
+        case OuterJoin(_, left, right) if isinstance(left, Project) or isinstance(right, Project):
+            return _through_outer_join(node)
+        case Aggregate(Project(input_, expressions), keys, aggregates) if fits(
+            (*keys, *(e for call in aggregates for e in call.expressions)), expressions
+        ):
+            return Aggregate(
+                input_,
+                tuple(replaced(key, expressions) for key in keys),
+                tuple(replaced_call(call, expressions) for call in aggregates),
+            )
+        case _:
+            return node
+
+
+def _through_window(window: Window) -> Node:
+    assert isinstance(window.input, Project)
+    expressions = window.input.expressions
+    edges = {part.edge for e in expressions for part in walk(e) if isinstance(part, WindowEdge)}
+    if not edges:
+        return projected(Window(window.input.input, window.window), expressions)
+    lower = [*_columns_used(expressions, window.input), *(WindowEdge(edge) for edge in Edge if edge in edges)]
+    if lower == list(expressions):
+        return window
+    below = Window(projected(window.input.input, lower), window.window)
+    return projected(below, _built_from(lower, expressions))
+
+
+def _through_join(join: Join) -> Node:
+    inputs: list[Node] = []
+    above: list[Expression] = []
+    width = 0
+    for child in join.inputs:
+        below, expressions = _taken_apart(child)
+        inputs.append(below)
+        above += [shift(expression, width) for expression in expressions]
+        width += len(below.types)
+    if not fits([join.predicate], above):
+        return join
+    return projected(Join(tuple(inputs), replaced_predicate(join.predicate, above)), above)
+
+
+def _through_outer_join(join: OuterJoin) -> Node:
+    left, left_above = _taken_apart(join.left, filled=join.outer is not OuterKind.LEFT)
+    right, right_above = _taken_apart(join.right, filled=join.outer is not OuterKind.RIGHT)
+    above = [*left_above, *(shift(expression, len(left.types)) for expression in right_above)]
+    if (left is join.left and right is join.right) or not fits([join.predicate], above):
+        return join
+    return projected(OuterJoin(join.outer, left, right, replaced_predicate(join.predicate, above)), above)
+
+
+def _taken_apart(node: Node, filled: bool = False) -> tuple[Node, list[Expression]]:
+    """What stays below a join, and the node's columns as expressions over that.
+
+    `filled`: rows of the join may have NULL instead of all of the node's columns.
+    """
+    if not isinstance(node, Project):
+        return node, columns(node)
+    expressions = node.expressions
+    staying = [e for e in expressions if filled and not _is_null_with_its_columns(e)]
+    if not staying:
+        return node.input, list(expressions)
+    moving = [e for e in expressions if e not in staying]
+    lower = [*_columns_used(moving, node), *in_order(staying)]
+    if lower == list(expressions):
+        return node, columns(node)
+    return projected(node.input, lower), _built_from(lower, expressions)
+
+
+def _is_null_with_its_columns(expression: Expression) -> bool:
+    used = columns_of(expression)
+    nulled = with_nulls(expression, used)
+    return bool(used) and isinstance(nulled, Literal) and nulled.value is None
+
+
+def _columns_used(expressions: Sequence[Expression], project: Project) -> list[Expression]:
+    used = sorted({index for expression in expressions for index in columns_of(expression)})
+    return [Column(index, project.input.types[index]) for index in used]
+
+
+def _built_from(lower: Sequence[Expression], expressions: Sequence[Expression]) -> list[Expression]:
+    """The expressions over a node whose columns are `lower`."""
+    places: dict[Expression, Expression] = {e: Column(place, e.type) for place, e in enumerate(lower)}
+    return [
+        places[expression]
+        if expression in places
+        else simplify(
+            transform(expression, lambda part: part if isinstance(part, Call) else places.get(part, part))
+        )
+        for expression in expressions
+    ]

@@ -23,9 +23,7 @@ group with or without keys, it can be computed above. `count(1)` counts rows, as
 from __future__ import annotations
 
 from plait.plan.nodes import Aggregate, Node
-from plait.rewrite.building import bottom_up
-from plait.rewrite.grouping import normalised_aggregate
-from plait.rewrite.lifting import lift_projects
+from plait.rewrite.building import bottom_up, lift_projects, normalised_aggregate
 
 
 def normalise_aggregates(plan: Node) -> Node:

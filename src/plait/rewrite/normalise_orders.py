@@ -29,8 +29,7 @@ from dataclasses import replace
 
 from plait.expressions.nodes import Column, Expression
 from plait.plan.nodes import Node, Project, RowWindow, SortKey, Top, Window
-from plait.rewrite.building import bottom_up, columns, projected, replaced
-from plait.rewrite.lifting import lift_projects
+from plait.rewrite.building import bottom_up, columns, lift_projects, projected, replaced
 
 
 def normalise_orders(plan: Node) -> Node:

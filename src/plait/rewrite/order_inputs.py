@@ -56,9 +56,16 @@ from plait.plan.nodes import (
 from plait.plan.signature import expression_text, signature
 from plait.rewrite.algebra.colours import ranks, refined
 from plait.rewrite.algebra.equalities import closed_predicate, first_equals
-from plait.rewrite.building import columns, projected, replaced, replaced_predicate, turned, with_inputs
-from plait.rewrite.grouping import normalised_aggregate
-from plait.rewrite.lifting import lift_projects
+from plait.rewrite.building import (
+    columns,
+    lift_projects,
+    normalised_aggregate,
+    projected,
+    replaced,
+    replaced_predicate,
+    turned,
+    with_inputs,
+)
 
 MAX_ORDERS = 120
 

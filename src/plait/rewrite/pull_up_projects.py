@@ -34,8 +34,7 @@ Where it does not commute, and what stays below:
 from __future__ import annotations
 
 from plait.plan.nodes import Node, Project
-from plait.rewrite.building import bottom_up
-from plait.rewrite.lifting import lift_projects
+from plait.rewrite.building import bottom_up, lift_projects
 
 
 def pull_up_projects(plan: Node) -> Node:
