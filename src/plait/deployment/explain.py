@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from plait.deployment.deployment import Deployment, LinkUse, SiteUse
 from plait.quantity_text import bytes_per_s_text, bytes_text, number_text
 
-REFUSALS_SHOWN = 20
-
 
 @dataclass(frozen=True)
 class Sharing:
@@ -38,8 +36,8 @@ def sharing(deployment: Deployment) -> Sharing:
     )
 
 
-def summary(deployment: Deployment) -> str:
-    """The deployment as a few lines of text."""
+def summary(deployment: Deployment, refusals: int | None = None) -> str:
+    """The deployment as a few lines of text, with so many refusals at most."""
     cost, shared = deployment.cost, sharing(deployment)
     lines = [
         f"queries    {len(deployment.admitted):,} admitted, {len(deployment.refused):,} refused",
@@ -58,10 +56,10 @@ def summary(deployment: Deployment) -> str:
     if deployment.links:
         lines += ["", "links", *(f"  {line}" for line in _aligned(map(_link_cells, deployment.links)))]
     if deployment.refused:
-        shown = deployment.refused[:REFUSALS_SHOWN]
+        shown = deployment.refused[:refusals]
         lines += ["", "refused", *(f"  {query.name}: {query.reason}" for query in shown)]
         if len(shown) < len(deployment.refused):
-            lines.append(f"  … and {len(deployment.refused) - len(shown):,} more")
+            lines.append(f"  … and {len(deployment.refused) - len(shown):,} more: --full shows all")
     return "\n".join(lines)
 
 

@@ -34,29 +34,29 @@ def caption(deployment: Deployment) -> str:
 
 
 def report_text(deployment: Deployment, planner: str, *, full: bool = False, width: int | None = None) -> str:
-    """Headline and costs, then the shared operators and the queries; long lists are cut unless `full`."""
+    """Headline and costs, then the shared operators and the queries; what is long is cut unless `full`."""
     limit = None if full else LINES_SHOWN
-    parts = [f"{headline(deployment, planner)}\n\n{summary(deployment)}"]
-    parts += _shared(deployment, limit, width)
+    parts = [f"{headline(deployment, planner)}\n\n{summary(deployment, limit)}"]
+    parts += _shared(deployment, full, width)
     parts += _queries(deployment, limit, width)
     return "\n\n".join(parts)
 
 
-def _shared(deployment: Deployment, limit: int | None, width: int | None) -> list[str]:
+def _shared(deployment: Deployment, full: bool, width: int | None) -> list[str]:
     users = deployment.users
     shared = [operator for operator in deployment.operators if len(users[operator.id]) > 1]
     shared.sort(key=lambda operator: -len(users[operator.id]))  # stable: otherwise as rows flow
     rows = []
-    for operator in shared[:limit]:
+    for operator in shared if full else shared[:LINES_SHOWN]:
         stream = deployment.stream_by_id[operator.output]
         what = description(deployment.plans[stream.signature])
         rows.append(
             [
                 str(operator.kind),
                 ", ".join(stream.sources),
-                what if len(what) <= CHARACTERS_SHOWN else what[: CHARACTERS_SHOWN - 1] + "…",
+                what if full or len(what) <= CHARACTERS_SHOWN else what[: CHARACTERS_SHOWN - 1] + "…",
                 rate_text(stream.rate_rows_per_s),
-                _names(sorted(users[operator.id])),
+                _names(sorted(users[operator.id]), full),
             ]
         )
     return _listed(["shared", "of", "what", "gives", "for"], rows, len(shared), width)
@@ -77,9 +77,10 @@ def _queries(deployment: Deployment, limit: int | None, width: int | None) -> li
     return _listed(columns, rows, len(deployment.admitted), width)
 
 
-def _names(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:NAMES_SHOWN])
-    return shown if len(names) <= NAMES_SHOWN else f"{shown} and {len(names) - NAMES_SHOWN:,} more"
+def _names(names: Sequence[str], full: bool) -> str:
+    if full or len(names) <= NAMES_SHOWN:
+        return ", ".join(names)
+    return f"{', '.join(names[:NAMES_SHOWN])} and {len(names) - NAMES_SHOWN:,} more"
 
 
 def _listed(

@@ -5,8 +5,9 @@ import pytest
 from plait import language
 from plait.cost.network import Resource, ResourceKind
 from plait.deployment.assembly import Overload
+from plait.deployment.describe import description
 from plait.deployment.explain import sharing, summary
-from plait.deployment.report import report_text
+from plait.deployment.report import CHARACTERS_SHOWN, report_text
 from plait.planners import driver
 from plait.planners.driver import PlanReport
 from plait.workload import Workload
@@ -59,3 +60,30 @@ def test_queries_count_operators_as_the_summary_does(report: PlanReport) -> None
     needed = len(report.deployment.operators_of(report.deployment.queries[0]))
     lines = report_text(report.deployment, "plait").splitlines()
     assert any(line.startswith("pair ") and f"{needed} operators" in line for line in lines)
+
+
+def test_all_is_said_if_all_is_asked_for() -> None:
+    text = """
+        CREATE SITE here; CREATE SITE there; CREATE LINK here TO there WITH (bandwidth = '1 kbps');
+        CREATE STREAM a (k INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 1 SECOND)
+          WITH (rate = 1000, row_bytes = 100, site = 'here');
+    """
+    condition = " OR ".join(f"k = {1_000_003 * i}" for i in range(1, 12))
+    for i in range(30):
+        text += f"CREATE CONTINUOUS QUERY far_{i} AT there AS SELECT k + {i} AS k FROM a;\n"
+        text += f"CREATE CONTINUOUS QUERY near_{i} AT here AS SELECT k FROM a WHERE {condition};\n"
+    deployment = driver.plan(language.load_text(text)).deployment
+    assert len(deployment.refused) == 30
+    brief = report_text(deployment, "plait")
+    assert "  … and 10 more: --full shows all" in brief
+    assert " and 27 more" in brief
+    full = report_text(deployment, "plait", full=True)
+    assert "…" not in full
+    assert " more" not in full
+    for query in deployment.refused:
+        assert f"  {query.name}: {query.reason}" in full
+    assert ", ".join(sorted(query.name for query in deployment.admitted)) in full
+    longest = max(map(description, deployment.plans.values()), key=len)
+    assert len(longest) > CHARACTERS_SHOWN
+    assert longest not in brief
+    assert longest in full
