@@ -170,6 +170,8 @@ def test_benchmarks_are_listed_and_named(capsys: pytest.CaptureFixture[str]) -> 
     assert [each["name"] for each in json.loads(capsys.readouterr().out)["benchmarks"]] == list(BENCHMARKS)
     assert run(["bench", "plannin"]) == 2
     assert "did you mean `planning`?" in capsys.readouterr().err
+    assert run(["bench", "planning", "--all"]) == 2
+    assert "--all runs every benchmark, and `planning` is one" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("holds", [True, False])

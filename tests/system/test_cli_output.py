@@ -48,6 +48,18 @@ def test_output_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFix
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_result_does_not_become_data(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "elsewhere").symlink_to(tmp_path / "data")
+    for output in (tmp_path / "data" / "new.csv", tmp_path / "elsewhere" / "new.csv"):
+        assert run(["evaluate", str(file), "q", "--format", "csv", "--output", str(output)]) == 2
+        assert f"{output} would be in a folder whose files are read as data" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["rows.csv"]
+    beside = tmp_path / "data.csv"
+    assert run(["evaluate", str(file), "q", "--format", "csv", "--output", str(beside)]) == 0
+
+
 def test_what_is_read_is_not_overwritten(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -43,6 +43,8 @@ def command(name: str | None, run_all: bool, quick: bool, as_json: bool, output:
 
     The exit code is 1 if a claim does not hold.
     """
+    if name is not None and run_all:
+        raise UserError("usage", f"--all runs every benchmark, and `{name}` is one", hint="give one of them")
     if name is None and not run_all:
         _list(as_json, output)
         return 0

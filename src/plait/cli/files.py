@@ -36,18 +36,27 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def check_overwrites_nothing_read(output: str | None, read: Iterable[Path]) -> None:
-    """Refuse an output that is one of the files, or a file in one of the folders, that are read."""
+    """Refuse an output that is one of the files, or a file in one of the folders, that are read.
+
+    A new file counts too in a folder: from then on it would be data.
+    """
     if output is None:
         return
     try:
         target = Path(os.path.realpath(output))
-        if not target.exists():
-            return
-        if any(_is_in(target, Path(os.path.realpath(each))) for each in read):
+        places = [Path(os.path.realpath(each)) for each in read]
+        if target.exists():
+            if any(_is_in(target, place) for place in places):
+                raise UserError(
+                    "output-is-input",
+                    f"{output} is read by this command, and would be overwritten",
+                    hint="name another file",
+                )
+        elif any(target.is_relative_to(place) and place.is_dir() for place in places):
             raise UserError(
                 "output-is-input",
-                f"{output} is read by this command, and would be overwritten",
-                hint="name another file",
+                f"{output} would be in a folder whose files are read as data",
+                hint="name a file in another folder",
             )
     except (OSError, ValueError):
         return  # writing it will say what is wrong with it
