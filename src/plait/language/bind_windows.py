@@ -82,9 +82,12 @@ def place_windows(
     If not, that is recorded, and the relations only serve to find further errors.
     """
     attempts = Attempts(errors)
-    is_alone = sum(not item.is_static for item in items) == 1
+    streams = sum(not item.is_static for item in items)
+    tables = len(items) - streams
     relations = [
-        attempts.run(_ticking, item, source) if ticks else attempts.run(_instant, item, is_alone, source)
+        attempts.run(_ticking, item, source)
+        if ticks
+        else attempts.run(_instant, item, streams, tables, source)
         for item in items
     ]
     placed = [relation for relation in relations if relation is not None]
@@ -129,14 +132,15 @@ def _ticking(item: WrittenItem, source: Source) -> BoundRelation:
     return relation
 
 
-def _instant(item: WrittenItem, is_alone: bool, source: Source) -> BoundRelation:
+def _instant(item: WrittenItem, streams: int, tables: int, source: Source) -> BoundRelation:
     relation = item.relation
     if item.window is not None:
         _check_windowable(item)
-        return replace(relation, plan=Window(relation.plan, instant_window(item.window)), range_us=None)
+        window = instant_window(item.window, streams=streams, tables=tables)
+        return replace(relation, plan=Window(relation.plan, window), range_us=None)
     # A subquery over windows joins by these; a stream or another query's result has none of its own.
     lacks_window = isinstance(relation.plan.timing, Flowing) or item.named.origin is Origin.QUERY
-    if lacks_window and not item.is_static and not is_alone:
+    if lacks_window and not item.is_static and streams > 1:
         raise UserError(
             "no-window",
             f"{item.label} needs a window: its rows would wait for ever for rows to join",

@@ -140,15 +140,16 @@ def tick_window(written: WrittenWindow) -> TickWindow | RowWindow:
             return TickWindow(range_us, slide_us, (offset_us + range_us) % slide_us)
 
 
-def instant_window(written: WrittenWindow) -> RangeWindow:
-    """The window in a block that joins rows as they come."""
+def instant_window(written: WrittenWindow, *, streams: int, tables: int) -> RangeWindow:
+    """The window in a block that joins rows as they come, of so many streams and tables."""
     if isinstance(written, TimeClause) and written.slide_us is None:
         return RangeWindow(written.range_us)
     if isinstance(written, RowClause):
         raise UnsupportedError(
             "row-window-without-aggregate",
-            "a row window needs aggregates or ORDER BY … LIMIT",
-            hint="aggregate it, use a time window [RANGE …], or leave the window out",
+            "a row window needs aggregates or ORDER BY … LIMIT"
+            + (", and cannot be joined" if streams + tables > 1 else ""),
+            hint=_instead_of_rows(streams, tables),
             span=written.span,
         )
     spelling = "SLIDE" if isinstance(written, TimeClause) else written.spelling
@@ -196,6 +197,14 @@ def duration_text(duration_us: int) -> str:
     name, size = next((name, size) for name, size in _UNITS_US if duration_us % size == 0)
     amount = duration_us // size
     return f"{amount:,} {name}{'' if amount == 1 else 's'}"
+
+
+def _instead_of_rows(streams: int, tables: int) -> str:
+    if streams > 1:
+        return "use a time window: [RANGE 5 MINUTES]"
+    if tables:
+        return "use a time window [RANGE 5 MINUTES], or leave the window out"
+    return "aggregate it, use a time window [RANGE 5 MINUTES], or leave the window out"
 
 
 def _aligned(spelling: str, range_us: int, slide_us: int, offset_us: int, span: Span) -> AlignedClause:

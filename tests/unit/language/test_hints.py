@@ -30,6 +30,18 @@ SELECT k, window_end, count(*) AS n FROM s [RANGE 1 MINUTE] GROUP BY k, window_e
         ("SELECT count(*) AS n FROM (SELECT k FROM s) x", "k FROM s) x",
          "write `(SELECT …) [RANGE 5 MINUTES SLIDE 1 MINUTE] AS x`",
          "SELECT count(*) AS n FROM (SELECT k FROM s) [RANGE 5 MINUTES SLIDE 1 MINUTE] AS x"),
+        ("SELECT k FROM s [ROWS 10]", "[ROWS 10]", "aggregate it, use",
+         "SELECT count(k) AS n FROM s [ROWS 10]"),
+        ("SELECT k FROM s [ROWS 10]", "[ROWS 10]", ", or leave the window out", "SELECT k FROM s"),
+        ("SELECT k FROM s [ROWS 10]", "[ROWS 10]", "use a time window [RANGE 5 MINUTES]",
+         "SELECT k FROM s [RANGE 5 MINUTES]"),
+        ("SELECT s.k FROM s [ROWS 10], t WHERE s.k = t.k", "[ROWS 10]",
+         "use a time window [RANGE 5 MINUTES], or", "SELECT s.k FROM s [RANGE 5 MINUTES], t WHERE s.k = t.k"),
+        ("SELECT s.k FROM s [ROWS 10], t WHERE s.k = t.k", "[ROWS 10]", "or leave the window out",
+         "SELECT s.k FROM s, t WHERE s.k = t.k"),
+        ("SELECT s.k FROM s [ROWS 10], r [RANGE 1 HOUR] WHERE s.k = r.k", "[ROWS 10]",
+         "use a time window: [RANGE 5 MINUTES]",
+         "SELECT s.k FROM s [RANGE 5 MINUTES], r [RANGE 1 HOUR] WHERE s.k = r.k"),
         ("SELECT cast(k AS BLOB) AS b FROM s", "BLOB", "use STRING", "SELECT cast(k AS STRING) AS b FROM s"),
         ("SELECT cast(k AS STRIN) AS b FROM s", "STRIN", "did you mean `STRING`?",
          "SELECT cast(k AS STRING) AS b FROM s"),
@@ -87,6 +99,14 @@ def test_a_query_that_follows_the_hint_is_bound(
     assert place(error) == underlined
     assert hint in error.hint
     query(followed, MINUTES)
+
+
+@pytest.mark.parametrize("joined", ["t", "r [RANGE 1 HOUR]"])
+def test_a_row_window_in_a_join_is_not_to_be_aggregated(joined: str) -> None:
+    [error] = errors(f"SELECT s.k FROM s [ROWS 10], {joined}")
+    assert error.message.endswith(", and cannot be joined")
+    assert "aggregate" not in error.hint
+    assert ("leave the window out" in error.hint) == (joined == "t")
 
 
 @pytest.mark.parametrize(
