@@ -48,7 +48,7 @@ lock: $(DEV) ## Renew both lock files from pyproject.toml
 	tools/lock
 
 clean: ## Remove .venv and all caches
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .grimp_cache dist build
 
 $(RUN): requirements.lock pyproject.toml tools/set_up
 	@tools/set_up
