@@ -97,7 +97,12 @@ def test_arrows_bend_between_columns_only() -> None:
     ]
     arrows = [("narrow", "end"), ("wide", "end"), ("end", "far"), ("narrow", "far"), ("wide", "far")]
     placement = lay_out(items, arrows, framed=False)
-    for points in placement.routes.values():
-        for (left, start), (right, end) in pairwise(points):
-            if start != end:
-                assert not any(left < box.right and box.left < right for box in placement.boxes.values())
+    bends = [
+        (left, right)
+        for points in placement.routes.values()
+        for (left, start), (right, end) in pairwise(points)
+        if start != end
+    ]
+    assert len(bends) == 6
+    for left, right in bends:
+        assert not any(left < box.right and box.left < right for box in placement.boxes.values())
