@@ -3,23 +3,25 @@
 `x > 5 AND x > 3` is `x > 5`; `x IN (1, 2, 3) AND x > 1` is `x IN (2, 3)`; `x <> 1 AND x <> 2` is
 `x NOT IN (1, 2)`. All of it is exact in three-valued logic: where x is NULL both sides are NULL, elsewhere
 comparison with literals is two-valued. Only a contradiction (`x > 5 AND x < 3`) is FALSE for some x and
-NULL for a NULL one, so it becomes FALSE only where the two are the same: in a filter.
+NULL for a NULL one: whoever asks says what that is where it stands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from math import isnan
 from typing import TypeAlias
 
-from plait.expressions.nodes import FALSE, Call, Expression, Literal
+from plait.expressions.nodes import Call, Expression, Literal
 from plait.expressions.types import BOOLEAN
 from plait.rewrite.algebra.comparisons import comparison, membership
 from plait.rewrite.algebra.constants import compare_literals, is_true_of
 
 _Bound: TypeAlias = tuple[str, Literal]
+# What takes the place of a contradiction about an expression; None if its terms stay as they are.
+Contradiction: TypeAlias = Callable[[Expression], Expression | None]
 
 
 @dataclass
@@ -39,14 +41,14 @@ class _Constraints:
         )
 
 
-def tighten(terms: Iterable[Expression], is_filter: bool) -> list[Expression]:
+def tighten(terms: Iterable[Expression], contradiction: Contradiction) -> list[Expression]:
     """The terms of a conjunction, with those on one expression merged.
 
     >>> from plait.expressions.nodes import Column
     >>> from plait.expressions.types import INT
     >>> x = Column(0, INT)
     >>> bounds = [Call("ge", (x, Literal(bound, INT))) for bound in (4, 6)]
-    >>> [term] = tighten(bounds, is_filter=False)
+    >>> [term] = tighten(bounds, lambda subject: None)
     >>> term.arguments[1].value
     6
     """
@@ -56,7 +58,7 @@ def tighten(terms: Iterable[Expression], is_filter: bool) -> list[Expression]:
         if not _collect(term, groups):
             others.append(term)
     for subject, constraints in groups.items():
-        merged = _merged(subject, constraints, is_filter) if len(constraints.terms) > 1 else None
+        merged = _merged(subject, constraints, contradiction) if len(constraints.terms) > 1 else None
         others += constraints.terms if merged is None else merged
     return others
 
@@ -87,11 +89,14 @@ def _collect(term: Expression, groups: dict[Expression, _Constraints]) -> bool:
     return True
 
 
-def _merged(subject: Expression, constraints: _Constraints, is_filter: bool) -> list[Expression] | None:
+def _merged(
+    subject: Expression, constraints: _Constraints, contradiction: Contradiction
+) -> list[Expression] | None:
     """The constraints as few terms; None where they stay as they are."""
     if not constraints.are_comparable:
         return None
-    contradiction: list[Expression] | None = [FALSE] if is_filter else None
+    instead = contradiction(subject)
+    contradicted = None if instead is None else [instead]
     lower = _tightest([bound for bound in constraints.bounds if bound[0] in ("gt", "ge")])
     upper = _tightest([bound for bound in constraints.bounds if bound[0] in ("lt", "le")])
     bounds = [bound for bound in (lower, upper) if bound is not None]
@@ -104,14 +109,14 @@ def _merged(subject: Expression, constraints: _Constraints, is_filter: bool) -> 
             for literal in constraints.allowed[0]
             if literal.value in common and _is_within(literal, bounds)
         ]
-        return [membership(subject, tuple(admitted))] if admitted else contradiction
+        return [membership(subject, tuple(admitted))] if admitted else contradicted
     if lower is not None and upper is not None:
         sign = compare_literals(lower[1], upper[1])
         assert sign is not None
         if sign > 0 or (sign == 0 and (lower[0], upper[0]) != ("ge", "le")):
-            return contradiction
+            return contradicted
         if sign == 0:
-            return contradiction if lower[1].value in excluded else [comparison("eq", subject, lower[1])]
+            return contradicted if lower[1].value in excluded else [comparison("eq", subject, lower[1])]
     terms = [comparison(function, subject, bound) for function, bound in bounds]
     inside = [literal for literal in dict.fromkeys(constraints.excluded) if _is_within(literal, bounds)]
     if len(inside) == 1:

@@ -64,7 +64,7 @@ def conjunction(terms: Iterable[Expression], is_filter: bool = False) -> Express
     parts = [term for term in flat("and", terms) if term != TRUE]
     if is_filter and NULL_BOOLEAN in parts:
         return FALSE
-    parts = tighten(dict.fromkeys(parts), is_filter)
+    parts = tighten(dict.fromkeys(parts), lambda _: FALSE if is_filter else None)
     if FALSE in parts:
         return FALSE
     return _built("and", _absorbed(parts, "or"), TRUE)
@@ -85,7 +85,7 @@ def disjunction(terms: Iterable[Expression], is_filter: bool = False) -> Express
         return TRUE
     if is_filter:
         parts = [term for term in parts if term != NULL_BOOLEAN]
-    parts = _absorbed(_loosened(dict.fromkeys(parts)), "and")
+    parts = _absorbed(_loosened(dict.fromkeys(parts), is_filter), "and")
     shared = _shared_terms(parts)
     if shared:
         rests = [
@@ -131,8 +131,15 @@ def _shared_terms(disjuncts: list[Expression]) -> dict[Expression, None]:
     return {term: None for term in first if term in common}
 
 
-def _loosened(terms: Iterable[Expression]) -> list[Expression]:
-    """Terms of a disjunction on one expression merged: the dual of `tighten`, by De Morgan."""
+def _loosened(terms: Iterable[Expression], is_filter: bool) -> list[Expression]:
+    """Terms of a disjunction on one expression merged: the dual of `tighten`, by De Morgan.
+
+    Where they hold of every value, such as `x > 3 OR x < 5`, a filter keeps all x but NULL.
+    """
+
+    def of_no_value(subject: Expression) -> Expression | None:
+        return Call("is_null", (subject,)) if is_filter else None
+
     simple: list[Expression] = []
     others: list[Expression] = []
     for term in terms:
@@ -143,4 +150,4 @@ def _loosened(terms: Iterable[Expression]) -> list[Expression]:
                 others.append(term)
     if len(simple) < 2:
         return [*others, *simple]
-    return others + [negation(term) for term in tighten(map(negation, simple), is_filter=False)]
+    return others + [negation(term) for term in tighten(map(negation, simple), of_no_value)]
