@@ -102,6 +102,10 @@ SIZES = [
     ),
     query("5,000 comments that begin", "SELECT " + "/*" * 5000 + " k FROM signals", "unreadable"),
     query("a number of 60 digits", "SELECT 1" + "0" * 60 + " + v FROM signals", "type"),
+    query("digits of another script", "SELECT count(*) FROM signals [RANGE \u0663 MINUTES]", "duration"),
+    declaration(
+        "a size in digits of another script", "CREATE SITE a WITH (memory = '\u0663 GB');", "option-value"
+    ),
     query("a number of 5,000 digits", "SELECT " + "9" * 5000 + " + v FROM signals", "number"),
     query("a range of 5,000 digits", f"SELECT count(*) FROM signals [RANGE {'9' * 5000} SECONDS]", "number"),
     query(

@@ -7,6 +7,7 @@ a circle are an error, and so is a query that reads a broken one, but only the b
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from types import MappingProxyType
 
 from sqlglot import exp
@@ -22,6 +23,9 @@ from plait.language.spans import span_of
 from plait.language.syntax import check_syntax
 from plait.plan.nodes import Field, IllegalPlanError, Static, StreamScan, TableScan
 from plait.workload import Query
+
+# After so many errors, the queries that are left are not looked at.
+MOST_ERRORS = 2_000
 
 
 def bind_queries(declarations: Declarations) -> tuple[Mapping[str, Query], list[PlaitError]]:
@@ -42,6 +46,8 @@ class _QueriesBinder:
     def bind_all(self) -> tuple[Mapping[str, Query], list[PlaitError]]:
         queries: dict[str, Query] = {}
         for key, declaration in self._declarations.queries.items():
+            if len(self._errors) > MOST_ERRORS:
+                break  # they will not be shown, and looking for close names takes its time for each
             relation = self._query(key)
             if relation is not None:
                 statement = declaration.statement
@@ -84,14 +90,8 @@ class _QueriesBinder:
         raise self._unknown(key, node, source)
 
     def _unknown(self, key: str, node: exp.Table, source: Source) -> PlaitError:
-        declarations = self._declarations
-        dropped = declarations.dropped.get(key)
-        known = [
-            *(stream.name for stream in declarations.catalog.streams.values()),
-            *(table.name for table in declarations.catalog.tables.values()),
-            *(query.statement.name.text for query in declarations.queries.values()),
-        ]
-        hint = closest(node.name, known)
+        dropped = self._declarations.dropped.get(key)
+        hint = closest(node.name, self._known)
         if dropped is None and not hint.startswith("did"):
             hint += "\nif another file declares it, name that file too"
         return UserError(
@@ -100,6 +100,16 @@ class _QueriesBinder:
             detail="" if dropped is None else f"it was dropped at {dropped}",
             hint=hint.strip(),
             span=span_of(node.this, source),
+        )
+
+    @cached_property
+    def _known(self) -> tuple[str, ...]:
+        """The names of all that can be read."""
+        catalog, queries = self._declarations.catalog, self._declarations.queries
+        return (
+            *(stream.name for stream in catalog.streams.values()),
+            *(table.name for table in catalog.tables.values()),
+            *(query.statement.name.text for query in queries.values()),
         )
 
     def _check_chain(self, key: str, node: exp.Table, source: Source) -> None:

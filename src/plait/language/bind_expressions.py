@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from plait.errors import PlaitError, Source, UnsupportedError, UserError, closest
 from plait.expressions import aggregates, coercion, functions
+from plait.expressions.aggregates import AggregateCall
 from plait.expressions.functions import FunctionTypeError
 from plait.expressions.nodes import FALSE, TRUE, Column, Expression, Literal
 from plait.expressions.types import BOOLEAN, INTERVAL, STRING, Kind, Type
@@ -22,7 +23,6 @@ from plait.language.data_types import value_type
 from plait.language.limits import clip
 from plait.language.spans import span_of
 from plait.language.window_spellings import duration_us
-from plait.plan.nodes import AggregateCall
 
 _BINARY: Mapping[type[exp.Expr], str] = MappingProxyType(
     {

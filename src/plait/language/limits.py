@@ -160,13 +160,8 @@ def check_tokens(tokens: Sequence[Token], source: Source) -> None:
                 cases = max(0, cases - 1)
             elif kind is TokenType.IDENTIFIER or kind is TokenType.VAR:
                 _check_word(token, source)
-            elif kind is TokenType.NUMBER and len(token.text) > MAX_NUMBER_LENGTH:
-                raise UserError(
-                    "number",
-                    f"this number has {len(token.text):,} digits and signs",
-                    hint=f"write it with at most {MAX_NUMBER_LENGTH}",
-                    span=_span(token, source),
-                )
+            elif kind is TokenType.NUMBER:
+                _check_number(token, source)
             elif kind in _REFUSED:
                 construct, hint = _REFUSED[kind]
                 raise UnsupportedError(
@@ -180,6 +175,18 @@ def check_tokens(tokens: Sequence[Token], source: Source) -> None:
     if open_brackets:
         last = open_brackets[-1]
         raise UserError("brackets", f"this `{last.text}` is never closed", span=_span(last, source))
+
+
+def _check_number(token: Token, source: Source) -> None:
+    text = token.text
+    if not text.isascii():
+        problem, hint = "this number has digits other than 0 to 9", "write it with those"
+    elif len(text) > MAX_NUMBER_LENGTH:
+        problem = f"this number has {len(text):,} digits and signs"
+        hint = f"write it with at most {MAX_NUMBER_LENGTH}"
+    else:
+        return
+    raise UserError("number", problem, hint=hint, span=_span(token, source))
 
 
 def _check_word(token: Token, source: Source) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from plait.errors import ErrorReport, PlaitError, Source, UserError
 from plait.language.attempts import Attempts
-from plait.language.bind import bind_queries
+from plait.language.bind import MOST_ERRORS, bind_queries
 from plait.language.catalog_builder import build_catalog
 from plait.language.limits import MAX_ERRORS, read_source
 from plait.language.statements import Statement, parse
@@ -77,6 +77,7 @@ def _report(errors: Sequence[PlaitError]) -> ErrorReport:
             error.detail = f"{error.detail}\n{more}".strip()
     shown = list(firsts.values())
     if len(shown) > MAX_ERRORS:
-        message = f"there are {len(shown):,} errors; the first {MAX_ERRORS} are shown"
+        amount = f"{'at least ' if len(errors) > MOST_ERRORS else ''}{len(shown):,}"
+        message = f"there are {amount} errors; the first {MAX_ERRORS} are shown"
         shown = [UserError("too-many-errors", message), *shown[:MAX_ERRORS]]
     return ErrorReport(shown)

@@ -31,7 +31,7 @@ _UNITS_US = {
 DURATION_UNITS_US = {name: microseconds for microseconds, names in _UNITS_US.items() for name in names}
 _VARYING_UNITS = frozenset({"month", "months", "mon", "quarter", "quarters", "year", "years", "y"})
 
-_NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?"
+_NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?"
 _DURATION_PART = re.compile(rf"\s*(?P<number>{_NUMBER})\s*(?P<unit>[^\W\d_]+)\s*(?:,|\band\b)?")
 _WITH_UNIT = re.compile(rf"\s*(?P<number>{_NUMBER})\s*(?P<unit>.*?)\s*", re.DOTALL)
 
@@ -158,7 +158,7 @@ def parse_rate(text: str) -> float:
     seconds = Fraction(1)
     if match["time"]:
         time = match["time"]
-        per_one = time if re.match(r"[\d.+-]", time) else f"1 {time}"
+        per_one = time if re.match(r"[0-9.+-]", time) else f"1 {time}"
         seconds = Fraction(parse_duration(per_one, positive=True), 1_000_000)
     rate = Fraction(match["number"]) / seconds
     if not 0 <= rate <= MAX_RATE_ROWS_PER_S:
@@ -173,7 +173,7 @@ def parse_count(text: str, *, least: int = 1) -> int:
     300
     """
     stripped = text.strip()
-    if not re.fullmatch(r"[+-]?\d+", stripped) or len(stripped) > 20:
+    if not re.fullmatch(r"[+-]?[0-9]+", stripped) or len(stripped) > 20:
         raise QuantityError(f"{_shown(text)} is not a whole number", "for example 300")
     number = int(stripped)
     if not least <= number <= MAX_COUNT:

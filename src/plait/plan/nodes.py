@@ -29,7 +29,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import ClassVar, TypeAlias
 
-from plait.expressions.aggregates import AggregateCall as AggregateCall
+from plait.expressions.aggregates import AggregateCall
 from plait.expressions.keeping import kept
 from plait.expressions.nodes import Column, Edge, Expression, WindowEdge, walk
 from plait.expressions.types import BOOLEAN, INTERVAL, Type
