@@ -30,9 +30,9 @@ def test_a_hostile_text_is_refused_clearly(
     file = tmp_path / "hostile.sql"
     file.write_text(case.text, encoding="utf-8")
 
-    started = time.perf_counter()
+    started = time.process_time()  # not the clock: the machine may have other work
     exit_code = run(["check", str(file), "--json"])
-    assert time.perf_counter() - started < SECONDS_ALLOWED
+    assert time.process_time() - started < SECONDS_ALLOWED
 
     output = capfd.readouterr()
     assert exit_code == 2
