@@ -1,0 +1,1 @@
+"""Streams made up from a seed and the time, for demonstrations, tests and benchmarks."""

@@ -1,0 +1,1 @@
+"""Runs fragments: the state folder, the micro-batches, results and progress."""
