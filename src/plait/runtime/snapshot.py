@@ -1,0 +1,73 @@
+"""What a run has done so far, as plain values: all that progress and summaries are written from.
+
+Numbers count from the beginning of the state folder, over all its runs, unless they say otherwise: a reader
+asks what is in the results, not what this process did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+
+from plait.deployment.fragments import Way
+from plait.errors import PlaitError
+
+
+class QueryState(StrEnum):
+    STARTING = "starting"
+    RUNNING = "running"
+    ENDED = "ended"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class StreamProgress:
+    """`watermark_us` is the greatest event time seen less the stream's delay, or what a heartbeat made of it;
+    None before the first row. `bad_folder` holds the bad records, once there are any."""
+
+    name: str
+    rows: int = 0
+    rows_per_s: float = 0.0  # lately
+    watermark_us: int | None = None
+    bad_records: int = 0
+    bad_folder: Path | None = None
+
+
+@dataclass(frozen=True)
+class QueryProgress:
+    """`results` says where the rows go, in words: a folder, the console, a format of Spark's. `guarantee` is
+    what holds for the rows there. `waiting` says what is still open, or why there are no rows yet; it is
+    empty where neither is the case. `watermark_us` is the one that the query goes by."""
+
+    name: str
+    way: Way
+    results: str
+    guarantee: str
+    state: QueryState = QueryState.STARTING
+    rows: int = 0
+    rows_per_s: float = 0.0  # lately
+    late_rows: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    batches: int = 0
+    batch_seconds: float | None = None  # the last one
+    watermark_us: int | None = None
+    waiting: str = ""
+    error: PlaitError | None = None
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """`seconds` since this run began; `now_us` is the clock at which the snapshot was taken. Without a
+    `trigger_seconds` a batch follows the other at once."""
+
+    seconds: float
+    now_us: int
+    streams: tuple[StreamProgress, ...] = ()
+    queries: tuple[QueryProgress, ...] = ()
+    trigger_seconds: float | None = None
+
+    @property
+    def failed(self) -> tuple[QueryProgress, ...]:
+        return tuple(query for query in self.queries if query.state is QueryState.FAILED)
