@@ -1,12 +1,21 @@
 """What is declared: streams, tables, sites, links. Immutable, so that planners can only read it.
 
 A value of a `WITH` option that came from the environment (`${NAME}`) is a `Secret`: it prints as its name.
+
+| connector | of | options |
+|---|---|---|
+| `` | streams, tables | none: for planning only, or rows given in Python |
+| `files` | streams, tables | `path`, `format`, `header`, `delimiter`; of a stream `files_per_batch` |
+| `spark` | streams | `format`, `path`, `value_format` (`json`), and `option.NAME` for each option of Spark's |
+| `generator` | streams | `generator`, `seed` |
+| `duckdb` | tables | `path`, `table` |
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -31,6 +40,20 @@ OptionValue: TypeAlias = str | int | float | bool | Secret
 
 EMPTY: Mapping[str, OptionValue] = MappingProxyType({})
 
+# What the names of options begin with that Spark is given as they are, their case kept.
+PASSED_ON = "option."
+
+
+def revealed(value: OptionValue) -> str:
+    """A value as whoever needs it is given it."""
+    match value:
+        case Secret():
+            return value.reveal()
+        case bool():
+            return str(value).lower()
+        case _:
+            return str(value)
+
 
 @dataclass(frozen=True)
 class ColumnDefinition:
@@ -44,12 +67,15 @@ class ColumnDefinition:
 
 @dataclass(frozen=True)
 class Relation:
-    """What streams and tables have in common: a schema and where the data is."""
+    """What streams and tables have in common: a schema and where the data is.
+
+    The keys of `options` are in lower case, except for the NAME in `option.NAME`.
+    """
 
     name: str
     columns: tuple[ColumnDefinition, ...]
     connector: str
-    # The connector's own: path, format, …
+    # The connector's own.
     options: Mapping[str, OptionValue] = field(default_factory=lambda: EMPTY)
     site: str | None = None
     row_bytes: int | None = None
@@ -58,13 +84,28 @@ class Relation:
         """The column of that name, whatever its case."""
         return next((c for c in self.columns if c.name.lower() == name.lower()), None)
 
+    @property
+    def spark_options(self) -> Mapping[str, str]:
+        """What connector `spark` gives to Spark, secrets revealed."""
+        return {
+            key.removeprefix(PASSED_ON): revealed(value)
+            for key, value in self.options.items()
+            if key.startswith(PASSED_ON)
+        }
+
 
 @dataclass(frozen=True)
 class Stream(Relation):
+    """`start` is 'earliest', 'latest' or a time, `end` a time: where a generator ends (before it), if it does.
+
+    Times are written `YYYY-MM-DD HH:MM:SS[.ffffff]`, in UTC.
+    """
+
     event_time: str = ""
     delay_us: int = 0
     rate_rows_per_s: float | None = None
     start: str = "earliest"
+    end: str | None = None
     idle_timeout_us: int | None = None
     max_future_us: int | None = None
 
@@ -94,11 +135,41 @@ class Link:
     latency_us: int | None = None
 
 
+class SinkKind(StrEnum):
+    PARQUET = "parquet"
+    JSON = "json"  # one object a line
+    CONSOLE = "console"
+    MEMORY = "memory"
+    SPARK = "spark"  # any format that Spark writes
+
+    @property
+    def writes_files(self) -> bool:
+        """Whether the results are files of ours, in a folder."""
+        return self in (SinkKind.PARQUET, SinkKind.JSON)
+
+
 @dataclass(frozen=True)
 class Sink:
-    """Where a query's rows go: a folder."""
+    """Where a query's rows go.
 
-    target: str
+    `target` is the folder of results (None: the query's own, below that of all results), or the path that
+    `spark` writes to. `format` and `options` are those of `spark`; option names are as written.
+    """
+
+    kind: SinkKind = SinkKind.PARQUET
+    target: str | None = None
+    format: str | None = None
+    options: Mapping[str, OptionValue] = field(default_factory=lambda: EMPTY)
+
+    @property
+    def spark_options(self) -> Mapping[str, str]:
+        """What Spark is given, secrets revealed."""
+        return {name: revealed(value) for name, value in self.options.items()}
+
+    def __str__(self) -> str:
+        """In words, without secrets; Parquet files are their folder, and nothing without one."""
+        kind = "" if self.kind is SinkKind.PARQUET else self.kind
+        return " ".join(filter(None, (kind, self.format, self.target)))
 
 
 @dataclass(frozen=True)

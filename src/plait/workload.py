@@ -19,7 +19,7 @@ class Query:
     plan: Node
     columns: tuple[str, ...]
     site: str | None = None
-    sink: Sink | None = None
+    sink: Sink = field(default_factory=Sink)
     span: Span | None = None
 
 

@@ -40,7 +40,7 @@ class DeployedQuery:
 
 def sink_of(query: Query) -> str | None:
     """Where a query's rows go, as the document says it."""
-    return None if query.sink is None else str(query.sink.target)
+    return str(query.sink) or None
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class QueryDeclaration:
 
     statement: CreateQuery
     site: str | None
-    sink: Sink | None
+    sink: Sink
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class _Builder:
 
     def _query(self, statement: CreateQuery, folder: Path) -> QueryDeclaration:
         site = None if statement.site is None else self._known_site(statement.site.text, statement.site.span)
-        sink = None if statement.sink is None else Sink(_located(statement.sink.target, folder))
+        sink = Sink(target=None if statement.sink is None else _located(statement.sink.target, folder))
         return QueryDeclaration(statement, site, sink)
 
     def _links(self) -> tuple[Link, ...]:

@@ -85,7 +85,6 @@ def test_files_are_read_together_and_paths_start_at_each(tmp_path: Path) -> None
     loaded = load([queries, streams])
     query = loaded.query("Q")
     assert (query.name, query.site, query.columns) == ("q", "x", ("k",))
-    assert query.sink is not None
     assert query.sink.target == str(tmp_path / "out")
     assert loaded.catalog.stream("s").options["path"] == str(tmp_path / "data" / "in")
 
@@ -199,5 +198,4 @@ def test_a_sink_is_a_plain_absolute_path() -> None:
         "CREATE CONTINUOUS QUERY q INTO 'out/q' AS SELECT k FROM s;"
     )
     sink = load_text(text, base=Path("/srv/work/../plants")).query("q").sink
-    assert sink is not None
     assert sink.target == "/srv/plants/out/q"
