@@ -6,9 +6,7 @@ shows itself as a picture, rows and comparisons as tables.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -29,7 +27,7 @@ from plait.planners.base import PlanningStatus
 from plait.planners.driver import PlanReport
 from plait.quantity_text import bytes_per_s_text, counted, number_text
 from plait.statistics import Statistics, declared
-from plait.table_text import table_text, value_text
+from plait.table_text import csv_field, json_value, table_text, value_text
 from plait.workload import Query, Workload
 
 if TYPE_CHECKING:  # loading the database takes a moment, and only evaluating needs it
@@ -366,7 +364,7 @@ class Rows:
     def to_csv(self, limit: int | None = None) -> str:
         """As `format = 'csv'` reads it: NULL is an empty field, an empty string is quoted."""
         lines = [self.columns, *self.rows[:limit]]
-        return "".join(",".join(map(_csv_field, line)) + "\n" for line in lines)
+        return "".join(",".join(map(csv_field, line)) + "\n" for line in lines)
 
     def to_json(self, limit: int | None = None) -> dict[str, Any]:
         """Columns with their types, and the rows as lists. What JSON has no numbers for is text: decimals,
@@ -377,7 +375,7 @@ class Rows:
                 for name, type_ in zip(self.columns, self.types, strict=True)
             ],
             "row_count": len(self.rows),
-            "rows": [[_json_value(value) for value in row] for row in self.rows[:limit]],
+            "rows": [[json_value(value) for value in row] for row in self.rows[:limit]],
             "bad_records": self.bad_records,
         }
 
@@ -396,26 +394,3 @@ def _html_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _csv_field(value: object) -> str:
-    if value is None:
-        return ""
-    text = value_text(value)
-    if isinstance(value, str) and (not text or text.strip() != text or any(c in text for c in ',"\r\n')):
-        return '"' + text.replace('"', '""') + '"'
-    return text
-
-
-def _json_value(value: object) -> object:
-    match value:
-        case None | bool() | int() | str():
-            return value
-        case float():
-            if math.isfinite(value):
-                return value
-            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-        case datetime():
-            return value.isoformat()
-        case _:
-            return value_text(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Collection, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -61,6 +62,39 @@ def value_text(value: object) -> str:
             return f"{value:f}"
         case _:
             return str(value)
+
+
+def csv_field(value: object) -> str:
+    """A value as `format = 'csv'` reads it: NULL is an empty field, an empty string is quoted.
+
+    >>> csv_field(None), csv_field(""), csv_field("a,b")
+    ('', '""', '"a,b"')
+    """
+    if value is None:
+        return ""
+    text = value_text(value)
+    if isinstance(value, str) and (not text or text.strip() != text or any(c in text for c in ',"\r\n')):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def json_value(value: object) -> object:
+    """A value as JSON has it. What JSON has no numbers for is text: decimals, times, NaN and infinities.
+
+    >>> json_value(Decimal("1.50")), json_value(datetime(2026, 1, 31, 12)), json_value(math.inf)
+    ('1.50', '2026-01-31T12:00:00', 'Infinity')
+    """
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            if math.isfinite(value):
+                return value
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case datetime():
+            return value.isoformat()
+        case _:
+            return value_text(value)
 
 
 def printable(text: str) -> str:
