@@ -31,7 +31,7 @@ def random_rows(
 
 def _row(relation: Relation, rng: random.Random) -> tuple[object, ...]:
     return tuple(
-        _event_time(rng) if name == relation.event_time else _value(type_, rng)
+        _event_time(rng) if name == relation.event_time else random_value(type_, rng)
         for name, type_ in relation.columns
     )
 
@@ -46,7 +46,8 @@ def _event_time(rng: random.Random) -> datetime | None:
     return START + timedelta(seconds=rng.randint(0, 45), microseconds=rng.choice((0, 0, 0, 1, 999_999)))
 
 
-def _value(type_: str, rng: random.Random) -> object:
+def random_value(type_: str, rng: random.Random) -> object:
+    """A value of a small domain, or NULL; the ends of types and odd doubles are among them."""
     if rng.random() < 0.08:
         return None
     match type_:

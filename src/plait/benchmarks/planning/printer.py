@@ -337,6 +337,7 @@ class Printer:
             return None
         if (
             not isinstance(item.window, TickWindow)
+            or item.window.range_s < item.window.slide_s  # window() knows no gaps
             or item.relation.event_time is None
             or not self._maybe(0.3)
         ):
