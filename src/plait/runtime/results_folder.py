@@ -1,0 +1,152 @@
+"""A folder of results: one file a micro-batch, complete or not there, each batch once for any reader.
+
+| name | what it is |
+|---|---|
+| `000000017.parquet`, `000000017.jsonl` | the rows of micro-batch 17; a batch without rows has no file |
+| `_draft-000000017.parquet.part` | the same while it is written; the next start removes it |
+| `_plait.json` | whose rows these are: the id of the state folder, and the query |
+
+A draft is renamed when it is on the disk. A batch that is computed again after a crash replaces its file by
+an equal one, so readers need no list of valid files and no lock. What begins with `_` or `.` is not for them:
+Spark, pandas and Plait leave it out, and so does a pattern like `*.parquet`. The rows of two states never get
+into one folder: batch 17 of one would replace batch 17 of the other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from plait.errors import ExternalError, UserError
+from plait.failpoints import reach
+
+MARKER = "_plait.json"
+DRAFT = "_draft-"
+_PUBLISHED = re.compile(r"(\d{9,})\.(parquet|jsonl)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class BatchFile:
+    batch_id: int
+    path: Path
+
+
+def batch_files(folder: Path, after: int = -1) -> tuple[BatchFile, ...]:
+    """The published files of the batches after that one, in their order."""
+    try:
+        names = [path.name for path in folder.iterdir()]
+    except FileNotFoundError:
+        return ()  # nothing was published yet
+    except OSError as error:
+        raise ExternalError("results", f"cannot read {folder}: {error.strerror}") from None
+    found = ((_PUBLISHED.fullmatch(name), name) for name in names)
+    files = (BatchFile(int(match[1]), folder / name) for match, name in found if match)
+    return tuple(sorted((f for f in files if f.batch_id > after), key=lambda f: f.batch_id))
+
+
+def claim(folder: Path, state_id: str, query: str) -> None:
+    """Make the folder that of this query of this state; refuse it if others' rows are in it.
+
+    Drafts of a process that was killed are removed.
+    """
+    with _reported(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        owner = _owner(folder)
+        if owner != (state_id, query):
+            _check_free(folder, owner, state_id)
+            _write(folder, MARKER, lambda file: file.write(_marker(state_id, query)))
+        for draft in folder.glob(f"{DRAFT}*"):
+            draft.unlink()
+
+
+def publish(folder: Path, name: str, write: Callable[[IO[bytes]], object]) -> None:
+    """A file that is there with all that `write` writes, also after a power cut, or not at all."""
+    with _reported(folder / name):
+        _write(folder, name, write, reached=reach)
+
+
+def _write(
+    folder: Path,
+    name: str,
+    write: Callable[[IO[bytes]], object],
+    reached: Callable[[str], None] = lambda _: None,
+) -> None:
+    draft = folder / f"{DRAFT}{name}.part"
+    try:
+        with draft.open("wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        reached("results-drafted")
+        draft.replace(folder / name)
+    except BaseException:
+        # On a full disk a draft that stays would take what others need.
+        draft.unlink(missing_ok=True)
+        raise
+    _sync_folder(folder)
+    reached("results-published")
+
+
+def _sync_folder(folder: Path) -> None:
+    """The new name, too, has to survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _owner(folder: Path) -> tuple[str, str] | None:
+    try:
+        marker = json.loads((folder / MARKER).read_bytes())
+        return str(marker["state"]), str(marker["query"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError):
+        return "", ""  # nobody's we know
+
+
+def _marker(state_id: str, query: str) -> bytes:
+    return json.dumps({"state": state_id, "query": query}, ensure_ascii=False).encode() + b"\n"
+
+
+def _check_free(folder: Path, owner: tuple[str, str] | None, state_id: str) -> None:
+    if owner is not None and owner[0] == state_id:
+        raise UserError(
+            "results-shared",
+            f"the results of query `{owner[1]}` go to {folder} already",
+            hint="give each query a folder of its own with INTO",
+        )
+    rows_of_others = bool(batch_files(folder))
+    if owner is not None and rows_of_others:
+        raise UserError(
+            "results-of-another-state",
+            f"{folder} holds results that belong to another state folder",
+            detail="every state folder counts its batches from 0: they would be mixed up",
+            hint=f"go on from that state with --state DIR, write elsewhere with --results DIR,\n"
+            f"or remove {folder} if its rows are no longer needed",
+        )
+    if rows_of_others or any(not path.name.startswith(("_", ".")) for path in folder.iterdir()):
+        raise UserError(
+            "results-folder-in-use",
+            f"{folder} holds files that are no results of this state",
+            hint="name an empty folder, or one that does not exist yet",
+        )
+
+
+@contextmanager
+def _reported(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ExternalError(
+            "results",
+            f"cannot write {path}: {error.strerror or error}",
+            hint="nothing is lost: mend it and start again, and the rows will be there",
+        ) from None

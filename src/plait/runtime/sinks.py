@@ -1,0 +1,198 @@
+"""Where the rows of a query go, a micro-batch at a time.
+
+A batch may be published again after a crash, with the same rows. What a reader then sees is the sink's
+`guarantee`: files are named by the batch and replaced, so each row is there once; what is printed is printed
+again; what goes through Spark depends on the format.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Protocol, TypeAlias, assert_never
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from plait.catalog import Sink as Declared
+from plait.catalog import SinkKind
+from plait.errors import InternalError
+from plait.expressions.arrow import arrow_schema
+from plait.quantity_text import counted
+from plait.runtime import results_folder
+from plait.runtime.arrow_rows import ArrowRows
+from plait.table_text import json_value, table_text, value_text
+from plait.workload import Query
+
+EXACTLY_ONCE = "exactly once"
+DELTA = "delta"
+
+
+class Sink(Protocol):
+    def publish(self, batch_id: int, rows: pa.Table) -> None:
+        """Hand over the rows of a batch, all of them or, by an error, none."""
+
+    def close(self) -> None: ...
+
+
+# Writes rows of a batch through Spark (`plait.spark.sink`). The text names whoever writes: some formats drop
+# what the same one wrote under the same batch id before.
+FrameWriter: TypeAlias = Callable[[Declared, pa.Table, int, str], None]
+
+
+class _RowSink:
+    """What all sinks have in common: rows have the names, order and types that were promised; no rows are
+    nothing to publish. (Had a batch given rows before a crash, it would give them again.)"""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+
+    def publish(self, batch_id: int, rows: pa.Table) -> None:
+        if rows.column_names != self._schema.names:
+            raise InternalError("result-columns", f"{rows.column_names} instead of {self._schema.names}")
+        if rows.num_rows:
+            self._take(batch_id, rows.cast(self._schema))
+
+    def close(self) -> None:
+        """Nothing is held open between batches."""
+
+    def _take(self, batch_id: int, rows: pa.Table) -> None:
+        raise NotImplementedError
+
+
+class FileSink(_RowSink):
+    """One file a batch, in a folder that no other query writes to."""
+
+    def __init__(self, schema: pa.Schema, folder: Path, kind: SinkKind) -> None:
+        super().__init__(schema)
+        self.folder = folder
+        self._ending, self._write = _FILES[kind]
+
+    def _take(self, batch_id: int, rows: pa.Table) -> None:
+        name = f"{batch_id:09d}.{self._ending}"
+        results_folder.publish(self.folder, name, lambda file: self._write(rows, file))
+
+
+def _write_parquet(rows: pa.Table, file: IO[bytes]) -> None:
+    pq.write_table(rows, file)
+
+
+def _write_json_lines(rows: pa.Table, file: IO[bytes]) -> None:
+    columns = rows.column_names
+    for row in ArrowRows(rows):
+        line = dict(zip(columns, map(json_value, row), strict=True))
+        file.write(json.dumps(line, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+
+
+_FILES: dict[SinkKind, tuple[str, Callable[[pa.Table, IO[bytes]], None]]] = {
+    SinkKind.PARQUET: ("parquet", _write_parquet),
+    SinkKind.JSON: ("jsonl", _write_json_lines),
+}
+
+
+class ConsoleSink(_RowSink):
+    """Prints each batch as a table."""
+
+    def __init__(self, schema: pa.Schema, query: str) -> None:
+        super().__init__(schema)
+        self._query = query
+
+    def _take(self, batch_id: int, rows: pa.Table) -> None:
+        cells = [[value_text(value) for value in row] for row in ArrowRows(rows)]
+        numeric = {k for k, field in enumerate(self._schema) if _is_number(field.type)}
+        head = f"{self._query}, batch {batch_id}: {counted(rows.num_rows, 'row')}"
+        # Looked up each time: a live display takes the place of standard output while it is on.
+        sys.stdout.write(f"{head}\n{table_text(rows.column_names, cells, numeric=numeric)}\n\n")
+        sys.stdout.flush()
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    return any(kind(type_) for kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))
+
+
+class MemorySink(_RowSink):
+    """Keeps the rows in this process, for Python."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        super().__init__(schema)
+        self._batches: dict[int, pa.Table] = {}
+
+    def _take(self, batch_id: int, rows: pa.Table) -> None:
+        self._batches[batch_id] = rows
+
+    def table(self) -> pa.Table:
+        """All rows so far, batch by batch."""
+        batches = [rows for _, rows in sorted(self._batches.copy().items())]
+        return pa.concat_tables([self._schema.empty_table(), *batches])
+
+
+class SparkSink(_RowSink):
+    """Hands the rows to a format of Spark's."""
+
+    def __init__(self, schema: pa.Schema, declared: Declared, write: FrameWriter, writer: str) -> None:
+        super().__init__(schema)
+        self._declared = declared
+        self._frame_writer = write
+        self._writer = writer
+
+    def _take(self, batch_id: int, rows: pa.Table) -> None:
+        self._frame_writer(self._declared, rows, batch_id, self._writer)
+
+
+def sink_for(query: Query, results: Path, state_id: str, write_frame: FrameWriter) -> Sink:
+    """The sink that the query declares. A folder of results is claimed for this query of this state."""
+    declared = query.sink
+    schema = arrow_schema(query.columns, query.plan.types)
+    match declared.kind:
+        case SinkKind.PARQUET | SinkKind.JSON:
+            folder = folder_of(query, results)
+            results_folder.claim(folder, state_id, query.name)
+            return FileSink(schema, folder, declared.kind)
+        case SinkKind.CONSOLE:
+            return ConsoleSink(schema, query.name)
+        case SinkKind.MEMORY:
+            return MemorySink(schema)
+        case SinkKind.SPARK:
+            return SparkSink(schema, declared, write_frame, f"{state_id}/{query.name.lower()}")
+        case _:
+            assert_never(declared.kind)
+
+
+def folder_of(query: Query, results: Path) -> Path:
+    """Where the result files of a query are: the folder that it names, or one of its own in `results`."""
+    return results / query.name.lower() if query.sink.target is None else Path(query.sink.target)
+
+
+def destination(query: Query, results: Path) -> str:
+    """Where the rows go, in words."""
+    match query.sink.kind:
+        case SinkKind.PARQUET | SinkKind.JSON:
+            return str(folder_of(query, results))
+        case SinkKind.CONSOLE:
+            return "the console"
+        case SinkKind.MEMORY:
+            return "memory"
+        case SinkKind.SPARK:
+            place = "" if query.sink.target is None else f" {query.sink.target}"
+            return f"Spark's {query.sink.format}{place}"
+        case _:
+            assert_never(query.sink.kind)
+
+
+def guarantee(sink: Declared) -> str:
+    """How often each row is there for a reader, whatever crashes."""
+    match sink.kind:
+        case SinkKind.PARQUET | SinkKind.JSON:
+            return EXACTLY_ONCE
+        case SinkKind.CONSOLE:
+            return "at least once: a batch that a crash interrupts is printed again"
+        case SinkKind.MEMORY:
+            return "exactly once, and gone with the process"
+        case SinkKind.SPARK if sink.format is not None and sink.format.lower() == DELTA:
+            return "exactly once: Delta drops a batch that it has"
+        case SinkKind.SPARK:
+            return "at least once: a batch that a crash interrupts is written again"
+        case _:
+            assert_never(sink.kind)
