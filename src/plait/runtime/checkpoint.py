@@ -1,0 +1,49 @@
+"""What Spark's checkpoint of a streaming query says: batches planned and committed, and watermarks.
+
+Spark writes `offsets/N` when it plans batch N, runs it, and writes `commits/N`. A batch with the first and
+without the second runs again at the next start. In `offsets/N` stands the watermark that batch N closes
+windows by; batch N + 1 takes rows for late by it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from plait.errors import ExternalError
+
+
+class Checkpoint:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def last_planned(self) -> int | None:
+        return _greatest(self.path / "offsets")
+
+    @property
+    def last_committed(self) -> int | None:
+        return _greatest(self.path / "commits")
+
+    def watermark_us(self, batch: int) -> int | None:
+        """The watermark that the batch closes windows by; None if there was no such batch."""
+        file = self.path / "offsets" / str(batch)
+        try:
+            lines = file.read_text(encoding="utf-8").splitlines()
+            return int(json.loads(lines[1])["batchWatermarkMs"]) * 1000
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise ExternalError(
+                "checkpoint",
+                f"Spark's checkpoint cannot be read: {file}",
+                detail=str(error),
+                hint="start anew with other --state and --results folders",
+            ) from None
+
+
+def _greatest(folder: Path) -> int | None:
+    try:
+        return max((int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal()), default=None)
+    except FileNotFoundError:
+        return None

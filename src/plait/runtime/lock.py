@@ -1,0 +1,56 @@
+"""Two runs on one state folder are impossible: a run holds the folder's lock as long as its process lives.
+
+The lock is the system's (`flock`), so that it goes with the process, however that ends. The file's content
+says who holds it and is for messages only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+from plait.errors import UserError
+
+
+class FolderLock:
+    """Held from the moment it is made until `release`."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = _locked(path)
+        started = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, json.dumps({"pid": os.getpid(), "started": started}).encode(), 0)
+
+    def release(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def _locked(path: Path) -> int:
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise UserError(
+                "state-in-use",
+                f"another run uses the state folder {path.parent}{_holder(path)}",
+                hint="wait until it ends, stop it, or give this run a --state folder of its own",
+            ) from None
+        # Whoever held it may have removed the file between the two steps: then the lock is of no file.
+        if path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):
+            return descriptor
+        os.close(descriptor)
+
+
+def _holder(path: Path) -> str:
+    try:
+        holder = json.loads(path.read_text())
+        return f": process {holder['pid']}, since {holder['started']} UTC"
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""  # it is just being written

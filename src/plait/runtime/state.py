@@ -1,0 +1,400 @@
+"""The state folder: all that a run needs to go on where an earlier one was stopped or killed.
+
+```
+STATE/plait-state.json                         what the state is of, and whether its streams have ended
+STATE/lock                                     held while a run lives
+STATE/tables/                                  versions of stored tables that batches may need again
+STATE/queries/KEY/{checkpoint,beats,journal.sqlite,state.duckdb}
+STATE/streams/KEY/{checkpoint,bad,journal.sqlite}
+```
+
+Opening one decides whether to go on, to begin, or to refuse, and writes nothing before that is decided.
+Refused is a folder that is in use, is damaged, belongs to another version, to other queries, or to streams
+that have ended: in each of these cases going on could lose or double rows. The folder is the state's from
+the moment its manifest is there, which is written last.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from plait.deployment.fragments import Way
+from plait.errors import ExternalError, UserError
+from plait.failpoints import reach
+from plait.runtime.checkpoint import Checkpoint
+from plait.runtime.declarations import Declarations, difference
+from plait.runtime.durable_files import DRAFT, write_durably
+from plait.runtime.journal import Journal
+from plait.runtime.lock import FolderLock
+
+MANIFEST = "plait-state.json"
+LOCK = "lock"
+FORMAT = 1
+
+ANEW = "start anew with other --state and --results folders, or delete both"
+
+
+class Phase(StrEnum):
+    """How far the streams have come. Once they are declared to have ended, there is no way back."""
+
+    OPEN = "open"
+    DRAINING = "draining"
+    DRAINED = "drained"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    id: str
+    plait: str
+    spark: str
+    planner: str
+    phase: Phase
+    declarations: Declarations
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "id": self.id,
+            "plait": self.plait,
+            "spark": self.spark,
+            "planner": self.planner,
+            "phase": self.phase,
+            **self.declarations.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Manifest:
+        id_, plait, spark, planner = (str(document[key]) for key in ("id", "plait", "spark", "planner"))
+        phase = Phase(document["phase"])
+        return cls(id_, plait, spark, planner, phase, Declarations.from_json(document))
+
+
+@dataclass(frozen=True)
+class QueryFolder:
+    """Where one query keeps what it needs to go on."""
+
+    path: Path
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.path / "checkpoint"
+
+    @property
+    def beats(self) -> Path:
+        return self.path / "beats"
+
+    @property
+    def journal(self) -> Path:
+        return self.path / "journal.sqlite"
+
+    @property
+    def database(self) -> Path:
+        return self.path / "state.duckdb"
+
+
+@dataclass(frozen=True)
+class StreamFolder:
+    """Where the intake of a stream keeps what it needs to go on, and the bad records."""
+
+    path: Path
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.path / "checkpoint"
+
+    @property
+    def bad(self) -> Path:
+        return self.path / "bad"
+
+    @property
+    def journal(self) -> Path:
+        return self.path / "journal.sqlite"
+
+
+class StateFolder:
+    """An open state folder, which no other run can open until it is closed."""
+
+    def __init__(self, path: Path, lock: FolderLock, manifest: Manifest, *, is_new: bool) -> None:
+        self.path = path
+        self.is_new = is_new
+        self.manifest = manifest
+        self._lock = lock
+
+    @classmethod
+    def open(
+        cls, path: Path, declarations: Declarations, *, planner: str, spark: str, drain: bool
+    ) -> StateFolder:
+        """The state of these declarations, to go on with or, if there is none, to begin with.
+
+        A new one is there for good after `create`. `drain`: whether this run will end the streams.
+        """
+        path = path.absolute()
+        _check_path(path)
+        found = path.exists()
+        lock = _lock(path)
+        try:
+            document = _read_manifest(path)
+            if document is None:
+                _check_empty(path)
+                manifest = Manifest(str(uuid4()), version("plait"), spark, planner, Phase.OPEN, declarations)
+                return cls(path, lock, manifest, is_new=True)
+            manifest = _checked(path, document, spark)
+            _check_declarations(path, manifest, declarations, planner)
+            _check_phase(path, manifest, drain)
+            state = cls(path, lock, manifest, is_new=False)
+            state._check_contents()
+            return state
+        except BaseException:
+            _let_go(path, lock, created=not found)
+            raise
+
+    @property
+    def id(self) -> str:
+        return self.manifest.id
+
+    @property
+    def phase(self) -> Phase:
+        return self.manifest.phase
+
+    @property
+    def tables(self) -> Path:
+        return self.path / "tables"
+
+    def query(self, name: str) -> QueryFolder:
+        return QueryFolder(self.path / "queries" / folder_name(name))
+
+    def stream(self, name: str) -> StreamFolder:
+        return StreamFolder(self.path / "streams" / folder_name(name))
+
+    def create(self) -> None:
+        """Write down a new state. From now on a run goes on with it."""
+        with _reported(self.path):
+            for name in self.manifest.declarations.queries:
+                self.query(name).beats.mkdir(parents=True, exist_ok=True)
+            for name in self.manifest.declarations.streams:
+                self.stream(name).bad.mkdir(parents=True, exist_ok=True)
+            self.tables.mkdir(exist_ok=True)
+            self._write()
+        self.is_new = False
+        reach("state-created")
+
+    def enter(self, phase: Phase) -> None:
+        with _reported(self.path):
+            self.manifest = replace(self.manifest, phase=phase)
+            self._write()
+
+    def close(self) -> None:
+        _let_go(self.path, self._lock, created=self.is_new)
+
+    def _write(self) -> None:
+        text = json.dumps(self.manifest.to_json(), indent=1, ensure_ascii=False)
+        write_durably(self.path / MANIFEST, text.encode())
+
+    def _check_contents(self) -> None:
+        for name, text in self.manifest.declarations.queries.items():
+            folder = self.query(name)
+            _check_batches(self.path, f"query `{name}`", folder.checkpoint, folder.journal)
+            if f"way: {Way.DATABASE}\n" in text and _has_finished(folder) and not folder.database.exists():
+                raise _damaged(self.path, f"of query `{name}` the file {folder.database.name} is missing")
+        for name in self.manifest.declarations.streams:
+            source = self.stream(name)
+            _check_batches(self.path, f"stream `{name}`", source.checkpoint, source.journal)
+
+
+def folder_name(name: str) -> str:
+    """The folder of a query or stream: its key where that is a plain name, else one made from it.
+
+    >>> folder_name("Gate_17"), folder_name("../x")
+    ('gate_17', '---x-d6b96a97')
+    """
+    key = name.lower()
+    if key.isascii() and key.isidentifier():
+        return key
+    # What file systems or Spark take for more than a sign of a name is left out; the hash tells names apart.
+    return f"{re.sub('[^a-z0-9_]', '-', key)[:60]}-{sha256(key.encode()).hexdigest()[:8]}"
+
+
+def _check_path(path: Path) -> None:
+    if path.exists() and not path.is_dir():
+        raise UserError("state-folder", f"{path} is a file, not a folder", hint="name a folder with --state")
+    # Spark reads some names as patterns.
+    if any(sign in str(path) for sign in "*?[]{}\\"):
+        raise UserError(
+            "state-folder",
+            f"the name of the state folder {path} has one of the signs * ? [ ] {{ }} \\",
+            hint="name another folder with --state",
+        )
+
+
+def _lock(path: Path) -> FolderLock:
+    with _reported(path):
+        path.mkdir(parents=True, exist_ok=True)
+        return FolderLock(path / LOCK)
+
+
+def _let_go(path: Path, lock: FolderLock, *, created: bool) -> None:
+    """Release the folder; one that holds nothing but the lock was made for nothing, and goes."""
+    if created and _is_empty(path):
+        with suppress(OSError):
+            (path / LOCK).unlink()
+            path.rmdir()
+    lock.release()
+
+
+def _is_empty(path: Path) -> bool:
+    return all(entry.name == LOCK or entry.name.startswith(DRAFT) for entry in path.iterdir())
+
+
+def _read_manifest(path: Path) -> dict[str, Any] | None:
+    with _reported(path):
+        try:
+            content = (path / MANIFEST).read_bytes()
+        except FileNotFoundError:
+            return None
+    try:
+        document = json.loads(content)
+    except ValueError:
+        raise _damaged(path, f"{MANIFEST} is no JSON") from None
+    if not isinstance(document, dict):
+        raise _damaged(path, f"{MANIFEST} holds no object")
+    return document
+
+
+def _check_empty(path: Path) -> None:
+    """A folder without a manifest is a state that was never begun, or somebody else's."""
+    ours = {LOCK, "queries", "streams", "tables"}
+    others = sorted(
+        entry.name for entry in path.iterdir() if entry.name not in ours and not entry.name.startswith(DRAFT)
+    )
+    begun = [file for kind in ("queries", "streams") for file in path.glob(f"{kind}/*/checkpoint")]
+    if begun:
+        raise _damaged(path, f"{MANIFEST} is missing")
+    if others:
+        shown = ", ".join(others[:5]) + (", …" if len(others) > 5 else "")
+        raise UserError(
+            "state-folder",
+            f"{path} is no state folder, and not empty: it holds {shown}",
+            hint="name an empty folder, or one that does not exist yet, with --state",
+        )
+
+
+def _checked(path: Path, document: dict[str, Any], spark: str) -> Manifest:
+    if document.get("format") != FORMAT:
+        written_by = document.get("plait", "another version")
+        raise _other_version(path, "Plait", str(written_by), version("plait"))
+    try:
+        manifest = Manifest.from_json(document)
+    except (LookupError, ValueError, TypeError, AttributeError) as error:
+        raise _damaged(path, f"{MANIFEST} is incomplete: {error}") from None
+    if manifest.plait != version("plait"):
+        raise _other_version(path, "Plait", manifest.plait, version("plait"))
+    if _minor(manifest.spark) != _minor(spark):
+        raise _other_version(path, "Spark", manifest.spark, spark)
+    return manifest
+
+
+def _minor(release: str) -> str:
+    """Spark reads its own checkpoints within 4.2, and promises little beyond.
+
+    >>> _minor("4.2.0")
+    '4.2'
+    """
+    return ".".join(release.split(".")[:2])
+
+
+def _other_version(path: Path, product: str, theirs: str, ours: str) -> UserError:
+    return UserError(
+        "state-version",
+        f"the state in {path} was written with {product} {theirs}, and this is {product} {ours}",
+        detail="a state may mean something else to another version",
+        hint=f"run it with {product} {theirs}; or {ANEW}",
+    )
+
+
+def _check_declarations(path: Path, manifest: Manifest, now: Declarations, planner: str) -> None:
+    changes = difference(manifest.declarations, now)
+    if manifest.planner != planner:
+        changes = f"planned by {manifest.planner}, now by {planner}\n{changes}".strip()
+    if changes:
+        raise UserError(
+            "state-changed",
+            f"what is declared has changed since the state in {path} was begun",
+            detail=changes,
+            hint=f"put it back to go on; or {ANEW}",
+        )
+
+
+def _check_phase(path: Path, manifest: Manifest, drain: bool) -> None:
+    match manifest.phase:
+        case Phase.DRAINED:
+            raise UserError(
+                "state-drained",
+                f"the streams of the state in {path} have ended: it was drained",
+                detail="all windows were closed, so that every further row would come too late",
+                hint=f"the results are complete; for other data, {ANEW}",
+            )
+        case Phase.DRAINING if not drain:
+            raise UserError(
+                "state-draining",
+                f"the streams of the state in {path} were being ended when the run was stopped",
+                hint=f"finish that with --drain; or {ANEW}",
+            )
+        case Phase.OPEN | Phase.DRAINING:
+            pass
+
+
+def _check_batches(path: Path, whose: str, checkpoint_path: Path, journal_path: Path) -> None:
+    """Spark's checkpoint and our journal tell the same story.
+
+    The journal begins a batch after Spark has planned it, and finishes it before Spark commits it.
+    """
+    checkpoint = Checkpoint(checkpoint_path)
+    begun = finished = None
+    if journal_path.exists():
+        journal = Journal(journal_path)
+        begun, finished = journal.last_begun, journal.last_finished
+        journal.close()
+    planned, committed = checkpoint.last_planned, checkpoint.last_committed
+    if begun is not None and planned is None:
+        raise _damaged(path, f"of {whose} the checkpoint is missing")
+    if begun is not None and planned is not None and begun > planned:
+        raise _damaged(path, f"of {whose} the checkpoint ends at batch {planned}, before batch {begun}")
+    if committed is not None and (finished is None or finished < committed):
+        raise _damaged(
+            path, f"of {whose} the journal ends before batch {committed}, which Spark has committed"
+        )
+
+
+def _has_finished(folder: QueryFolder) -> bool:
+    return Checkpoint(folder.checkpoint).last_committed is not None
+
+
+def _damaged(path: Path, what: str) -> UserError:
+    return UserError(
+        "state-damaged",
+        f"the state in {path} is damaged: {what}",
+        hint=f"bring it back from a copy of the whole folder; or {ANEW}",
+    )
+
+
+@contextmanager
+def _reported(path: Path) -> Iterator[None]:
+    """Turns what the file system says into an error that names the folder."""
+    try:
+        yield
+    except OSError as error:
+        raise ExternalError(
+            "state-folder",
+            f"the state folder {path} cannot be used: {error.strerror or error}",
+            hint="mend it, or name another folder with --state",
+        ) from None
