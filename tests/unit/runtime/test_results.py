@@ -1,0 +1,174 @@
+"""Reading published results: complete files, each batch once, also while they are written."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from plait.catalog import Sink as Declared
+from plait.catalog import SinkKind
+from plait.errors import ExternalError, UserError
+from plait.expressions.arrow import arrow_schema
+from plait.expressions.types import BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type, decimal
+from plait.plan.nodes import Field, StreamScan
+from plait.runtime.arrow_rows import ArrowRows
+from plait.runtime.results import Outlet, outlet, outlet_of, outlets
+from plait.runtime.sinks import FileSink, sink_for
+from plait.workload import Query
+
+TYPES: dict[str, Type] = {
+    "id": INT,
+    "ok": BOOLEAN,
+    "price": decimal(10, 2),
+    "load": DOUBLE,
+    "room": STRING,
+    "day": DATE,
+    "ts": TIMESTAMP,
+}
+SCHEMA = arrow_schema(list(TYPES), list(TYPES.values()))
+FIRST = (1, True, Decimal("1.50"), 0.1, 'a\n"b"', date(2026, 1, 31), datetime(2026, 1, 31, 12, 0, 0, 1))
+NULLS = (None,) * 7
+EDGES = (2**31 - 1, False, Decimal("-99999999.99"), float("inf"), "", date(1, 1, 1), "10000-01-01 00:00:00")
+END_OF_TIME = 253_402_300_800_000_000
+
+
+def query(kind: SinkKind = SinkKind.PARQUET, name: str = "Rooms") -> Query:
+    scan = StreamScan("s", tuple(Field(name, type_) for name, type_ in TYPES.items()))
+    return Query(name, scan, tuple(TYPES), sink=Declared(kind))
+
+
+def table(*ids: int) -> pa.Table:
+    return pa.table({name: list(ids) if name == "id" else [None] * len(ids) for name in TYPES}, schema=SCHEMA)
+
+
+def never(_sink: Declared, _rows: pa.Table, _batch: int, _writer: str) -> None:
+    raise AssertionError
+
+
+def published(results: Path, kind: SinkKind = SinkKind.PARQUET) -> tuple[FileSink, Outlet]:
+    sink = sink_for(query(kind), results, "state", never)
+    assert isinstance(sink, FileSink)
+    return sink, outlet_of(query(kind), results)
+
+
+def ids(rows: pa.Table) -> list[int]:
+    return list(rows["id"].to_pylist())
+
+
+@pytest.mark.parametrize("kind", [SinkKind.PARQUET, SinkKind.JSON])
+def test_what_was_published_is_read_value_for_value(tmp_path: Path, kind: SinkKind) -> None:
+    first, edges = list(FIRST), list(EDGES)
+    first[6], edges[6] = datetime(2026, 1, 31, 12, 0, 0, 1, tzinfo=UTC), END_OF_TIME
+    sink, outlet = published(tmp_path, kind)
+    sink.publish(
+        0, pa.table([list(column) for column in zip(first, NULLS, edges, strict=True)], schema=SCHEMA)
+    )
+    assert outlet.table().schema == SCHEMA
+    assert list(ArrowRows(outlet.table())) == [FIRST, NULLS, EDGES]
+
+
+def test_nothing_published_is_no_rows_of_the_right_columns(tmp_path: Path) -> None:
+    outlet = outlet_of(query(), tmp_path / "never" / "made")
+    assert outlet.table().equals(SCHEMA.empty_table())
+
+
+def test_drafts_markers_and_others_files_are_not_read(tmp_path: Path) -> None:
+    sink, outlet = published(tmp_path)
+    sink.publish(2, table(1))
+    for name in ("_draft-000000003.parquet.part", ".000000003.parquet", "3.parquet", "000000003.parquet.crc"):
+        (tmp_path / "rooms" / name).write_text("half of")
+    assert [batch for batch, _ in outlet.batches()] == [2]
+
+
+def test_batches_are_in_their_order_beyond_nine_digits(tmp_path: Path) -> None:
+    sink, outlet = published(tmp_path)
+    for batch in (1_000_000_000, 9, 10):
+        sink.publish(batch, table(batch))
+    assert ids(outlet.table()) == [9, 10, 1_000_000_000]
+
+
+def test_following_gives_each_batch_once_also_when_it_is_repeated(tmp_path: Path) -> None:
+    sink, outlet = published(tmp_path)
+    sink.publish(0, table(1, 2))
+    # What happens while there is nothing to read: a replay, a batch without rows, further batches.
+    events = iter([(0, table(1, 2)), (1, table()), (2, table(3)), (3, table(4))])
+    following = outlet.follow(lambda: sink.publish(*next(events)))
+    assert [ids(rows) for rows in islice(following, 3)] == [[1, 2], [3], [4]]
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    sink, outlet = published(tmp_path)
+    sink.publish(0, table(1))
+    (tmp_path / "rooms" / "000000001.parquet").write_bytes(b"PAR1 nothing")
+    with pytest.raises(ExternalError, match=r"cannot read .*000000001\.parquet"):
+        outlet.table()
+
+
+def test_rows_that_are_no_files_of_ours_are_not_read(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="the rows of `Rooms` go to the console"):
+        outlet_of(query(SinkKind.CONSOLE), tmp_path).table()
+
+
+# What the state folder says
+
+
+def write_manifest(state: Path, *queries: Query, results: Path) -> None:
+    state.mkdir()
+    entries = {each.name.lower(): outlet_of(each, results).to_json() for each in queries}
+    (state / "plait-state.json").write_text(json.dumps({"results": entries}))
+
+
+def test_the_state_says_where_results_are(tmp_path: Path) -> None:
+    state, results = tmp_path / "state", tmp_path / "results"
+    write_manifest(state, query(), query(SinkKind.CONSOLE, "Shown"), results=results)
+    assert dict(outlets(state)) == {
+        "rooms": outlet_of(query(), results),
+        "shown": outlet_of(query(SinkKind.CONSOLE, "Shown"), results),
+    }
+
+
+def test_names_are_found_whatever_their_case_and_the_closest_is_suggested(tmp_path: Path) -> None:
+    write_manifest(tmp_path / "state", query(), results=tmp_path)
+    assert outlet(tmp_path / "state", "ROOMS").query == "Rooms"
+    with pytest.raises(UserError) as raised:
+        outlet(tmp_path / "state", "romms")
+    assert raised.value.hint == "did you mean `Rooms`?"
+
+
+def test_results_that_were_moved_are_read_where_they_are(tmp_path: Path) -> None:
+    sink, _ = published(tmp_path / "results")
+    sink.publish(0, table(1))
+    write_manifest(tmp_path / "state", query(), results=tmp_path / "results")
+    (tmp_path / "results").rename(tmp_path / "moved")
+    assert ids(outlet(tmp_path / "state", "rooms", tmp_path / "moved").table()) == [1]
+
+
+@pytest.mark.parametrize(
+    ("content", "code"), [(None, "no-state"), ("{", "state-damaged"), ('{"results": 1}', "state-damaged")]
+)
+def test_no_state_or_a_damaged_one(tmp_path: Path, content: str | None, code: str) -> None:
+    if content is not None:
+        (tmp_path / "plait-state.json").write_text(content)
+    with pytest.raises(UserError) as raised:
+        outlets(tmp_path)
+    assert raised.value.code == code
+
+
+# Rows as Python values
+
+
+def test_rows_are_converted_as_they_are_asked_for() -> None:
+    rows = ArrowRows(pa.table({"x": list(range(25_000))}))
+    assert len(rows) == 25_000
+    assert rows[-1] == (24_999,)
+    assert rows[1:3] == [(1,), (2,)]
+    assert rows[4:0:-2] == [(4,), (2,)]
+    assert sum(x for (x,) in rows) == sum(range(25_000))
+    with pytest.raises(IndexError):
+        rows[25_000]
