@@ -6,7 +6,7 @@ A value of a `WITH` option that came from the environment (`${NAME}`) is a `Secr
 |---|---|---|
 | `` | streams, tables | none: for planning only, or rows given in Python |
 | `files` | streams, tables | `path`, `format`, `header`, `delimiter`; of a stream `files_per_batch` |
-| `spark` | streams | `format`, `path`, `value_format` (`json`), and `option.NAME` for each option of Spark's |
+| `spark` | streams | `format`, `path`, `value_format` (`json`); `option.NAME` for each option of Spark's |
 | `generator` | streams | `generator`, `seed` |
 | `duckdb` | tables | `path`, `table` |
 """
@@ -96,7 +96,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Stream(Relation):
-    """`start` is 'earliest', 'latest' or a time, `end` a time: where a generator ends (before it), if it does.
+    """`start` is 'earliest', 'latest' or a time; `end` is the time before which a generator ends, if it does.
 
     Times are written `YYYY-MM-DD HH:MM:SS[.ffffff]`, in UTC.
     """

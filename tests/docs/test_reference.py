@@ -8,24 +8,42 @@ from pathlib import Path
 import pytest
 
 import plait
-from plait.language import options
+from plait.generators import GENERATORS
+from plait.language import option_rules
 from plait.planners import PLANNERS
 
 ROOT = Path(__file__).parents[2]
 RULES = {
     rule.key
-    for rules in (options.STREAM_OPTIONS, options.TABLE_OPTIONS, options.SITE_OPTIONS, options.LINK_OPTIONS)
-    for rule in rules
+    for statement in (
+        option_rules.STREAM_OPTIONS,
+        option_rules.TABLE_OPTIONS,
+        option_rules.QUERY_OPTIONS,
+        option_rules.SITE_OPTIONS,
+        option_rules.LINK_OPTIONS,
+    )
+    for rule in statement.rules
 }
 
 
 def test_the_reference_has_every_option_and_no_other() -> None:
     reference = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ((?:`[a-z_.<>]+`(?:, )?)+) \|", reference, flags=re.MULTILINE)
-    named = {name.replace("<column>", "*") for row in rows for name in re.findall(r"`([^`]+)`", row)}
+    named = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
     assert named | {"rows", "latency"} == RULES
     assert "`rows`" in reference
     assert "`latency`" in reference
+
+
+def test_the_reference_has_every_generator_with_its_columns() -> None:
+    reference = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
+    for generator in GENERATORS.values():
+        columns = ", ".join(
+            f"`{column.name} {column.type}`"
+            for column in generator.columns
+            if column.name != generator.event_time
+        )
+        assert f"| `'{generator.name}'` | `{generator.event_time}` | {columns} |" in reference
 
 
 def test_the_command_line_reference_has_every_planner() -> None:

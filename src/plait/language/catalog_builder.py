@@ -14,8 +14,22 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias, assert_never
 
-from plait.catalog import Catalog, ColumnDefinition, Link, OptionValue, Secret, Sink, Site, Stream, Table
+from plait.catalog import (
+    PASSED_ON,
+    Catalog,
+    ColumnDefinition,
+    Link,
+    OptionValue,
+    Secret,
+    Sink,
+    SinkKind,
+    Site,
+    Stream,
+    Table,
+    revealed,
+)
 from plait.errors import PlaitError, Span, UserError, closest
+from plait.language.generated_streams import check_generated
 from plait.language.options import Option
 from plait.language.statements import (
     ColumnDeclaration,
@@ -30,8 +44,10 @@ from plait.language.statements import (
     Unreadable,
 )
 
-# Options of a stream or table that are its connector's own.
-CONNECTOR_OPTIONS = ("path", "format", "header", "delimiter")
+# Options of a stream or table that are not its connector's own.
+_GENERAL_OPTIONS = frozenset(
+    {"connector", "site", "row_bytes", "rows", "rate", "start", "end", "idle_timeout", "max_future"}
+)
 
 _Relation: TypeAlias = CreateStream | CreateTable | CreateQuery | Unreadable
 
@@ -176,6 +192,7 @@ class _Builder:
                     unreadable.add(key)
                 case _:
                     assert_never(relation)
+        self._check_folders(streams, tables, queries)
         sites = {key: _site(site) for key, site in self.sites.items() if isinstance(site, CreateSite)}
         catalog = Catalog(
             MappingProxyType(streams), MappingProxyType(tables), MappingProxyType(sites), self._links()
@@ -186,6 +203,7 @@ class _Builder:
 
     def _stream(self, statement: CreateStream, folder: Path) -> Stream:
         options = _by_key(statement.options)
+        self.errors += check_generated(statement, options)
         return Stream(
             name=statement.name.text,
             columns=self._columns(statement.columns, options),
@@ -197,6 +215,7 @@ class _Builder:
             delay_us=statement.watermark.delay_us,
             rate_rows_per_s=_fraction(options, "rate"),
             start=_text(options, "start") or "earliest",
+            end=_text(options, "end") or None,
             idle_timeout_us=_number(options, "idle_timeout"),
             max_future_us=_number(options, "max_future"),
         )
@@ -215,8 +234,35 @@ class _Builder:
 
     def _query(self, statement: CreateQuery, folder: Path) -> QueryDeclaration:
         site = None if statement.site is None else self._known_site(statement.site.text, statement.site.span)
-        sink = Sink(target=None if statement.sink is None else _located(statement.sink.target, folder))
-        return QueryDeclaration(statement, site, sink)
+        return QueryDeclaration(statement, site, _sink(statement, folder))
+
+    def _check_folders(
+        self,
+        streams: Mapping[str, Stream],
+        tables: Mapping[str, Table],
+        queries: Mapping[str, QueryDeclaration],
+    ) -> None:
+        """The files of a query are all that is in their folder: readers take them by that."""
+        holders = {
+            revealed(relation.options["path"]): f"holds the data of {kind} `{relation.name}`"
+            for kind, relations in (("stream", streams), ("table", tables))
+            for relation in relations.values()
+            if "path" in relation.options
+        }
+        for query in queries.values():
+            folder, target = query.statement.folder, query.sink.target
+            if folder is None or target is None:
+                continue
+            if target in holders:
+                self.errors.append(
+                    UserError(
+                        "sink-path",
+                        f"this folder {holders[target]}",
+                        hint="give the results a folder of their own",
+                        span=folder.span,
+                    )
+                )
+            holders.setdefault(target, f"takes the results of query `{query.statement.name.text}`")
 
     def _links(self) -> tuple[Link, ...]:
         links = []
@@ -317,8 +363,29 @@ def _site(statement: CreateSite) -> Site:
     )
 
 
+def _sink(statement: CreateQuery, folder: Path) -> Sink:
+    options = _by_key(statement.options)
+    path = _text(options, "path") if statement.folder is None else statement.folder.path
+    return Sink(
+        SinkKind(_text(options, "sink") or SinkKind.PARQUET),
+        _located(path, folder) if path else None,
+        _text(options, "format") or None,
+        MappingProxyType(
+            {
+                key.removeprefix(PASSED_ON): option.value
+                for key, option in options.items()
+                if key.startswith(PASSED_ON)
+            }
+        ),
+    )
+
+
 def _connector_options(options: Mapping[str, Option], folder: Path) -> Mapping[str, OptionValue]:
-    own = {key: options[key].value for key in CONNECTOR_OPTIONS if key in options}
+    own = {
+        key: option.value
+        for key, option in options.items()
+        if key not in _GENERAL_OPTIONS and not key.startswith("distinct.")
+    }
     match own.get("path"):
         case str(path):
             own["path"] = _located(path, folder)
@@ -328,8 +395,8 @@ def _connector_options(options: Mapping[str, Option], folder: Path) -> Mapping[s
 
 
 def _located(path: str, folder: Path) -> str:
-    """Absolute, and without the `..` that the folder's own name may hold."""
-    return os.path.normpath(folder.absolute() / path)
+    """Absolute, and without the `..` that the folder's own name may hold. An address stays as it is."""
+    return path if "://" in path else os.path.normpath(folder.absolute() / path)
 
 
 def _by_key(options: Iterable[Option]) -> Mapping[str, Option]:

@@ -12,7 +12,7 @@ from plait.expressions.types import TIMESTAMP
 from plait.language import limits
 from plait.language.data_types import no_such_type, stored_type
 from plait.language.dialect import PlaitParser
-from plait.language.options import NAME
+from plait.language.option_rules import NAME
 from plait.language.statements import ColumnDeclaration, Name, Watermark
 
 

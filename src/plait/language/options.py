@@ -1,13 +1,6 @@
-"""The `WITH (key = value, …)` options of each kind of statement.
+"""The `WITH (key = value, …)` options of a statement, read by the rules for its kind.
 
-Decides which keys there are, how their values read and in which unit they arrive:
-
-| unit | options |
-|---|---|
-| rows per second | rate |
-| bytes | row_bytes, memory |
-| bytes per second | bandwidth, in_bandwidth, out_bandwidth |
-| microseconds | idle_timeout, max_future, latency |
+Decides which options go together. Which keys there are and how their values read is in `option_rules`.
 
 `${NAME}` in a value stands for a variable of the environment. Such a value is a `Secret`, whose text appears
 nowhere but where it is used; options that shape a plan, and so show in it, cannot be given that way.
@@ -17,26 +10,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from datetime import datetime
-from pathlib import PurePath, PureWindowsPath
 
-from plait.catalog import OptionValue, Secret
+from plait.catalog import PASSED_ON, OptionValue, Secret
 from plait.errors import PlaitError, Span, UserError, closest
 from plait.language.limits import clip
-from plait.language.quantities import (
-    QuantityError,
-    parse_bandwidth,
-    parse_bytes,
-    parse_count,
-    parse_duration,
-    parse_number,
-    parse_rate,
-)
+from plait.language.option_rules import NAME, OptionRule, OptionRules
+from plait.language.quantities import QuantityError
 
-MAX_CORES = 10**6
-MAX_PATH_LENGTH = 1000
+MAX_PASSED_ON_LENGTH = 200
+
+_VARIABLE = re.compile(r"\$\{([^}]*)\}?")
+_PASSED_ON_NAME = re.compile(r"[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)*")
 
 
 @dataclass(frozen=True)
@@ -52,7 +38,7 @@ class WrittenOption:
 
 @dataclass(frozen=True)
 class Option:
-    """An option read: the key in lower case, the value in the unit said above. `span` is the value's."""
+    """An option read: the key in lower case, except for the NAME of `option.NAME`. `span` is the value's."""
 
     key: str
     value: OptionValue
@@ -60,144 +46,12 @@ class Option:
     key_span: Span
 
 
-@dataclass(frozen=True)
-class OptionRule:
-    """`key` may end in `.*`, which stands for the name of a column."""
-
-    key: str
-    read: Callable[[str], OptionValue]
-    documentation: str
-    example: str
-    may_be_secret: bool = False
-
-
-def _choice(*choices: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        folded = text.strip().lower()
-        if folded not in choices:
-            there_is = ", ".join(f"'{choice}'" for choice in choices)
-            hint = closest(folded, choices) if len(choices) > 1 else ""
-            raise QuantityError(f"`{clip(text)}` is not one of {there_is}", hint or f"use {there_is}")
-        return folded
-
-    return read
-
-
-def _read_name(text: str) -> str:
-    if not NAME.fullmatch(text):
-        raise QuantityError(f"`{clip(text)}` is not a name", "for example 'atlanta'")
-    return text
-
-
-def _read_boolean(text: str) -> bool:
-    folded = text.strip().lower()
-    if folded not in ("true", "false"):
-        raise QuantityError(f"`{clip(text)}` is neither true nor false", "use true or false")
-    return folded == "true"
-
-
-def _read_character(text: str) -> str:
-    if len(text) != 1 or not (text.isprintable() or text == "\t") or text in "\"'":
-        raise QuantityError(
-            f"`{clip(text)}` is not one character that can separate values", "for example ','"
-        )
-    return text
-
-
-def _read_start(text: str) -> str:
-    """'earliest', 'latest', or a time in UTC as `YYYY-MM-DD HH:MM:SS[.ffffff]`."""
-    folded = text.strip().lower()
-    if folded in ("earliest", "latest"):
-        return folded
-    try:
-        moment = datetime.fromisoformat(text.strip())
-    except ValueError:
-        raise QuantityError(
-            f"`{clip(text)}` is no position in a stream", "use 'earliest', 'latest' or '2026-01-31 12:00:00'"
-        ) from None
-    if moment.tzinfo is not None:
-        raise QuantityError("a start position is in UTC and has no zone", "for example '2026-01-31 12:00:00'")
-    if moment.year < 1970:
-        raise QuantityError("event time begins in 1970", "for example '2026-01-31 12:00:00'")
-    return moment.isoformat(sep=" ")
-
-
-def check_path(text: str) -> str:
-    """A path that stays below its folder, or an absolute one."""
-    if not text.strip():
-        raise QuantityError("the path is empty", "for example 'data/flights'")
-    if len(text) > MAX_PATH_LENGTH:
-        raise QuantityError(f"the path is longer than {MAX_PATH_LENGTH} characters", "use a shorter one")
-    if not text.isprintable():
-        raise QuantityError("the path has characters that do not print", "for example 'data/flights'")
-    if ".." in PurePath(text).parts or ".." in PureWindowsPath(text).parts:
-        raise QuantityError("a relative path does not leave its folder by `..`", "write the absolute path")
-    return text
-
-
-def _memory(text: str) -> int:
-    return parse_bytes(text, needs_unit=True)
-
-
-def _duration(text: str) -> int:
-    return parse_duration(text)
-
-
-def _positive_duration(text: str) -> int:
-    return parse_duration(text, positive=True)
-
-
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-_VARIABLE = re.compile(r"\$\{([^}]*)\}?")
-
-
-_STORAGE = (
-    OptionRule("connector", _choice("files"), "where the data is", "'files'"),
-    OptionRule(
-        "path", check_path, "folder or file, relative to the SQL file", "'data/flights'", may_be_secret=True
-    ),
-    OptionRule("format", _choice("parquet", "csv", "json"), "how files are written", "'parquet'"),
-    OptionRule("header", _read_boolean, "CSV files begin with the columns' names", "true"),
-    OptionRule("delimiter", _read_character, "what separates values in CSV files", "','"),
-    OptionRule("site", _read_name, "where the data enters", "'atlanta'"),
-    OptionRule("row_bytes", parse_bytes, "mean size of a row", "120"),
-    OptionRule("distinct.*", parse_count, "number of different values of a column", "300"),
-)
-STREAM_OPTIONS = (
-    *_STORAGE,
-    OptionRule("rate", parse_rate, "rows a second", "5"),
-    OptionRule("start", _read_start, "where reading begins", "'earliest'"),
-    OptionRule(
-        "idle_timeout", _positive_duration, "when a silent stream stops holding others back", "'5 minutes'"
-    ),
-    OptionRule("max_future", _positive_duration, "how far ahead an event time may be", "'1 hour'"),
-)
-TABLE_OPTIONS = (
-    *_STORAGE,
-    OptionRule("rows", lambda text: parse_count(text, least=0), "number of rows", "300"),
-)
-SITE_OPTIONS = (
-    OptionRule("cores", lambda text: parse_number(text, most=MAX_CORES), "cores for operators", "4"),
-    OptionRule("memory", _memory, "memory for operators", "'16 GB'"),
-    OptionRule("bandwidth", parse_bandwidth, "of the network card, in each direction", "'1 Gbps'"),
-    OptionRule("in_bandwidth", parse_bandwidth, "of what comes in", "'1 Gbps'"),
-    OptionRule("out_bandwidth", parse_bandwidth, "of what goes out", "'1 Gbps'"),
-    OptionRule("database", _choice("duckdb"), "the database beside Spark", "'duckdb'"),
-)
-LINK_OPTIONS = (
-    OptionRule("bandwidth", parse_bandwidth, "of the link, in each direction", "'100 Mbps'"),
-    OptionRule("latency", _duration, "one way", "'20 ms'"),
-)
-
-
 def read_options(
-    rules: Iterable[OptionRule],
-    written: Iterable[WrittenOption],
-    environment: Mapping[str, str] | None = None,
+    rules: OptionRules, written: Sequence[WrittenOption], environment: Mapping[str, str] | None = None
 ) -> tuple[tuple[Option, ...], list[PlaitError]]:
     """All options that can be read, and an error for each that cannot."""
-    by_key = {rule.key: rule for rule in rules}
     variables = os.environ if environment is None else environment
+    chosen = _chosen(rules, written)
     given: set[str] = set()
     options: dict[str, Option] = {}
     errors: list[PlaitError] = []
@@ -206,22 +60,41 @@ def read_options(
         try:
             if key in given:
                 raise UserError(
-                    "duplicate-option", f"`{key}` is given twice", hint="keep one", span=item.key_span
+                    "duplicate-option", f"`{clip(key)}` is given twice", hint="keep one", span=item.key_span
                 )
             given.add(key)
-            options[key] = Option(
-                key, _read_value(_rule(key, by_key, item), item, variables), item.span, item.key_span
-            )
+            rule = _rule(rules, chosen, item)
+            if rule is not None:
+                kept = PASSED_ON + item.key[len(PASSED_ON) :] if key.startswith(PASSED_ON) else key
+                options[kept] = Option(kept, _read_value(rule, item, variables), item.span, item.key_span)
         except UserError as error:
             errors.append(error)
-    return tuple(options.values()), errors + _conflicts(options, given)
+    errors += _missing(rules, chosen, options, given)
+    errors += _conflicts(options)
+    return tuple(options.values()), errors
 
 
-def _rule(key: str, by_key: Mapping[str, OptionRule], item: WrittenOption) -> OptionRule:
-    prefix, dot, rest = key.partition(".")
-    rule = by_key.get(f"{prefix}.*" if dot and rest else key)
-    if rule is None:
-        known = [known.replace(".*", ".<column>") for known in by_key]
+def _chosen(rules: OptionRules, written: Iterable[WrittenOption]) -> str | None:
+    """The connector or sink; None if what is given is none."""
+    for item in written:
+        if item.key.lower() == rules.chooser:
+            (rule,) = (rule for rule in rules.rules if rule.key == rules.chooser)
+            try:
+                return str(rule.read(item.text))
+            except QuantityError:
+                return None
+    return rules.default
+
+
+def _rule(rules: OptionRules, chosen: str | None, item: WrittenOption) -> OptionRule | None:
+    """How to read an option; None if that depends on a connector or sink that is complained of already."""
+    key = item.key.lower()
+    prefix, _, name = key.partition(".")
+    found = [
+        rule for rule in rules.rules if (rule.key.startswith(f"{prefix}.<") if name else rule.key == key)
+    ]
+    if not found or (key.startswith(PASSED_ON) and not _is_passed_on(name)):
+        known = list(dict.fromkeys(rule.key for rule in rules.rules))
         suggestion = closest(key, known)
         hint = (
             suggestion if suggestion.startswith("did") else f"there is {', '.join(f'`{k}`' for k in known)}"
@@ -229,7 +102,28 @@ def _rule(key: str, by_key: Mapping[str, OptionRule], item: WrittenOption) -> Op
         raise UserError(
             "unknown-option", f"there is no option `{clip(key)}` here", hint=hint, span=item.key_span
         )
-    return rule
+    fitting = [rule for rule in found if not rule.of or chosen in rule.of]
+    if not fitting and chosen is not None:
+        raise _misplaced(rules, chosen, found, item)
+    return fitting[0] if fitting else None
+
+
+def _is_passed_on(name: str) -> bool:
+    return len(name) <= MAX_PASSED_ON_LENGTH and _PASSED_ON_NAME.fullmatch(name) is not None
+
+
+def _misplaced(
+    rules: OptionRules, chosen: str, found: Iterable[OptionRule], item: WrittenOption
+) -> UserError:
+    """An option of another connector or sink."""
+    places = [f"'{place}'" for rule in found for place in rule.of]
+    key = clip(item.key.lower())
+    if chosen:
+        message = f"`{key}` is an option of {rules.chooser} {' and '.join(places)}, not of '{chosen}'"
+    else:
+        message = f"`{key}` is an option of a {rules.chooser}, and none is given"
+    hint = f"add {rules.chooser} = {places[0]}" if chosen == rules.default else f"leave `{key}` out"
+    return UserError("option-conflict", message, hint=hint, span=item.key_span)
 
 
 def _read_value(rule: OptionRule, item: WrittenOption, environment: Mapping[str, str]) -> OptionValue:
@@ -284,23 +178,27 @@ def _variable(found: re.Match[str], item: WrittenOption, environment: Mapping[st
     return environment[name]
 
 
-def _conflicts(options: Mapping[str, Option], given: Set[str]) -> list[PlaitError]:
-    """Options that need or exclude each other. One that is given and in error is complained of already."""
+def _missing(
+    rules: OptionRules, chosen: str | None, options: Mapping[str, Option], given: Set[str]
+) -> Iterator[PlaitError]:
+    """Options that the connector or sink needs. One that is given and in error is complained of already."""
+    for rule in rules.rules:
+        if rule.is_needed and chosen in rule.of and rule.key not in given:
+            yield UserError(
+                "option-conflict",
+                f"{rules.chooser} '{chosen}' needs a `{rule.key}`",
+                hint=f"add {rule.key} = {rule.example}",
+                span=options[rules.chooser].key_span,
+            )
+
+
+def _conflicts(options: Mapping[str, Option]) -> list[PlaitError]:
+    """Options that exclude each other."""
     errors: list[PlaitError] = []
 
     def complain(key: str, message: str, hint: str) -> None:
         errors.append(UserError("option-conflict", message, hint=hint, span=options[key].key_span))
 
-    if "connector" in options:
-        for needed, example in (("path", "'data/flights'"), ("format", "'parquet'")):
-            if needed not in given:
-                complain("connector", f"connector 'files' needs a `{needed}`", f"add {needed} = {example}")
-    elif "connector" not in given:
-        for key in ("path", "format", "header", "delimiter"):
-            if key in options:
-                complain(
-                    key, f"`{key}` is an option of a connector, and none is given", "add connector = 'files'"
-                )
     if "format" in options and options["format"].value != "csv":
         for key in ("header", "delimiter"):
             if key in options:
@@ -309,4 +207,8 @@ def _conflicts(options: Mapping[str, Option], given: Set[str]) -> list[PlaitErro
         for key in ("in_bandwidth", "out_bandwidth"):
             if key in options:
                 complain(key, f"`bandwidth` already gives `{key}`", "keep `bandwidth`, or both others")
+    if "start" in options and "end" in options:
+        start, end = str(options["start"].value), str(options["end"].value)
+        if start[0].isdigit() and end <= start:  # times are written so that they sort
+            complain("end", f"the stream would end at {end}, not after its start", "give a later `end`")
     return errors

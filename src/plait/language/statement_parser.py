@@ -12,11 +12,13 @@ from typing import NoReturn
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from plait.catalog import SinkKind
 from plait.errors import PlaitError, Source, Span, UnsupportedError, UserError, closest
-from plait.language import limits, options
+from plait.language import limits, option_rules
 from plait.language.column_parser import ColumnParser
 from plait.language.dialect import Plait
-from plait.language.options import Option, OptionRule, WrittenOption
+from plait.language.option_rules import OptionRules
+from plait.language.options import Option, WrittenOption, read_options
 from plait.language.quantities import QuantityError
 from plait.language.statements import (
     CreateLink,
@@ -26,7 +28,7 @@ from plait.language.statements import (
     CreateTable,
     Drop,
     Name,
-    QuerySink,
+    ResultFolder,
     Statement,
     Unreadable,
 )
@@ -176,10 +178,10 @@ class StatementParser(ColumnParser):
                 return self._parse_table_definition(whole)
             case "site":
                 name = self._parse_declared_name("site")
-                return CreateSite(name, self._parse_options(options.SITE_OPTIONS), whole)
+                return CreateSite(name, self._parse_options(option_rules.SITE_OPTIONS), whole)
             case "link":
                 source, target = self._parse_link_ends()
-                return CreateLink(source, target, self._parse_options(options.LINK_OPTIONS), whole)
+                return CreateLink(source, target, self._parse_options(option_rules.LINK_OPTIONS), whole)
             case _:
                 return self._parse_query_definition(whole)
 
@@ -230,7 +232,7 @@ class StatementParser(ColumnParser):
     def _parse_stream_definition(self, whole: Span) -> CreateStream | None:
         name = self._parse_declared_name("stream")
         columns, watermark = self._parse_columns(is_stream=True)
-        read = self._parse_options(options.STREAM_OPTIONS)
+        read = self._parse_options(option_rules.STREAM_OPTIONS)
         if watermark is None or not columns:
             return None
         return CreateStream(name, columns, watermark, read, whole)
@@ -238,12 +240,12 @@ class StatementParser(ColumnParser):
     def _parse_table_definition(self, whole: Span) -> CreateTable | None:
         name = self._parse_declared_name("table")
         columns, _ = self._parse_columns(is_stream=False)
-        read = self._parse_options(options.TABLE_OPTIONS)
+        read = self._parse_options(option_rules.TABLE_OPTIONS)
         return CreateTable(name, columns, read, whole) if columns else None
 
     # Options
 
-    def _parse_options(self, rules: Sequence[OptionRule]) -> tuple[Option, ...]:
+    def _parse_options(self, rules: OptionRules) -> tuple[Option, ...]:
         written: list[WrittenOption] = []
         if self._match(TokenType.WITH):
             if not self._match(TokenType.L_PAREN):
@@ -254,7 +256,7 @@ class StatementParser(ColumnParser):
                     if not self._match(TokenType.R_PAREN):
                         self._refuse_after_option()
                     break
-        read, errors = options.read_options(rules, written)
+        read, errors = read_options(rules, written)
         self._errors += errors
         return read
 
@@ -269,7 +271,7 @@ class StatementParser(ColumnParser):
         first = self._curr
         parts: list[str] = []
         while self._curr and self._curr.token_type not in (TokenType.EQ, TokenType.COMMA, TokenType.R_PAREN):
-            parts.append(self._curr.text)
+            parts.append(self._as_written(self._curr))
             self._advance()
         if not parts:
             self.raise_error("expected an option such as rate = 5")
@@ -286,14 +288,23 @@ class StatementParser(ColumnParser):
         text = value.text if is_string else self.sql[span.start : span.end]
         return WrittenOption("".join(parts), key_span, text, is_string, span)
 
+    def _as_written(self, token: Token) -> str:
+        """The tokenizer puts what is also a keyword into capitals."""
+        written = self._find_sql(token, token)
+        return written if written.upper() == token.text else token.text
+
     # Queries
 
     def _parse_query_definition(self, whole: Span) -> CreateQuery:
         name = self._parse_declared_name("query")
         site = self._parse_name("the site that wants the results") if self._match_text_seq("AT") else None
-        sink = self._parse_sink() if self._match(TokenType.INTO) else None
+        folder = self._parse_folder() if self._match(TokenType.INTO) else None
+        has_options = self._at_options()
+        read = self._parse_options(option_rules.QUERY_OPTIONS) if has_options else ()
+        self._check_sink(folder, read)
         if not self._match(TokenType.ALIAS):
-            self._refuse_head(site, sink)
+            parts = ("AT", "INTO", "WITH")
+            self._refuse_head(parts[3 if has_options else 2 if folder else 1 if site else 0 :])
         first = self._curr
         select = self._parse_ddl_select()
         if not isinstance(select, exp.Query):
@@ -303,35 +314,55 @@ class StatementParser(ColumnParser):
         self._mark(select, first)
         if self._tokens_size > limits.MAX_TREE_DEPTH:
             limits.check_tree(select, self.source)
-        return CreateQuery(name, site, sink, select, self.source, whole)
+        return CreateQuery(name, site, folder, read, select, self.source, whole)
 
-    def _refuse_head(self, site: Name | None, sink: QuerySink | None) -> NoReturn:
-        """Something else than AS behind the name, site and folder of a query."""
+    def _at_options(self) -> bool:
+        """Whether options stand here, and not a query's own WITH."""
+        return bool(self._match(TokenType.WITH, advance=False) and self._next.token_type is TokenType.L_PAREN)
+
+    def _refuse_head(self, still_to_come: Sequence[str]) -> NoReturn:
+        """Something else than AS behind the name, site, folder and options of a query."""
         hint = ""
-        if self._match(TokenType.WITH, advance=False) and self._next.token_type is TokenType.L_PAREN:
-            hint = "a query has no options: leave WITH (…) out"
-        elif self._match_text_seq("AT", advance=False) and sink is not None:
-            hint = "AT goes before INTO"
-        before_as = "" if sink else "INTO or " if site else "AT, INTO or "
-        self.raise_error(f"expected {before_as}AS", hint=hint)
+        for word, follower in (("AT", "INTO"), ("INTO", "WITH")):
+            if self._match_text_seq(word, advance=False) and word not in still_to_come:
+                hint = f"{word} goes before {follower}"
+        if self._at_options() and not still_to_come:
+            hint = "write all options in one WITH (…)"
+        self.raise_error(f"expected {' or '.join(filter(None, (', '.join(still_to_come), 'AS')))}", hint=hint)
 
-    def _parse_sink(self) -> QuerySink:
+    def _parse_folder(self) -> ResultFolder:
         token = self._curr
         if not self._match(TokenType.STRING):
             self.raise_error("expected the folder of the results as a string")
         span = self.span(token)
         try:
-            target = options.check_path(token.text)
+            path = option_rules.check_path(token.text)
         except QuantityError as error:
             raise UserError("sink-path", error.message, hint=error.hint, span=span) from None
-        if "${" in target:
+        if "${" in path:
             raise UserError(
                 "sink-path",
                 "a folder for results does not come from the environment",
                 hint="write the path",
                 span=span,
             )
-        return QuerySink(target, span)
+        return ResultFolder(path, span)
+
+    def _check_sink(self, folder: ResultFolder | None, read: Sequence[Option]) -> None:
+        kind = next(
+            (SinkKind(str(option.value)) for option in read if option.key == "sink"), SinkKind.PARQUET
+        )
+        if folder is None or kind.writes_files:
+            return
+        hint = f"write path = '{limits.clip(folder.path)}' into WITH (…)" if kind is SinkKind.SPARK else ""
+        self._errors.append(
+            UserError(
+                "sink-path",
+                f"sink '{kind}' takes no folder",
+                hint=hint or "leave INTO out",
+                span=folder.span,
+            )
+        )
 
     # DROP
 

@@ -48,10 +48,10 @@ class Watermark:
 
 
 @dataclass(frozen=True)
-class QuerySink:
+class ResultFolder:
     """`INTO 'folder'`."""
 
-    target: str
+    path: str
     span: Span
 
 
@@ -93,7 +93,8 @@ class CreateQuery:
 
     name: Name
     site: Name | None
-    sink: QuerySink | None
+    folder: ResultFolder | None
+    options: tuple[Option, ...]
     select: exp.Query
     source: Source
     span: Span

@@ -126,8 +126,11 @@ def test_options_that_need_each_other() -> None:
 
 
 def test_a_bad_connector_is_complained_of_once() -> None:
-    _, [error] = read("stream", "connector = 'kafka', path = 'x', format = 'parquet'")
-    assert error.message == "`connector`: `kafka` is not one of 'files'"
+    _, [error] = read("stream", "connector = 'fils', path = 'x', format = 'parquet'")
+    assert error.message == "`connector`: `fils` is not one of 'files', 'spark', 'generator'"
+    assert error.hint == "did you mean `files`?"
+    _, [error] = read("stream", "connector = 'kafka', option.topic = 'x'")
+    assert error.hint == "use connector = 'spark', format = 'kafka'"
 
 
 @pytest.mark.parametrize("path", ["../x", "a/../../x", "..", r"..\\x", "", "a\tb", "x" * 1001])

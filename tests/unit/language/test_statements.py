@@ -89,8 +89,8 @@ def test_a_query() -> None:
     [query] = statements(text)
     assert isinstance(query, CreateQuery)
     assert query.site is not None
-    assert query.sink is not None
-    assert (query.name.text, query.site.text, query.sink.target) == ("q", "newyork", "results/q")
+    assert query.folder is not None
+    assert (query.name.text, query.site.text, query.folder.path) == ("q", "newyork", "results/q")
     assert text[query.span.start : query.span.end] == text
 
 
@@ -198,7 +198,7 @@ def test_types_that_are_refused(written: str, hint: str) -> None:
         ("CREATE CONTINUOUS QUERY q INTO '../x' AS SELECT 1", "sink-path", "'../x'"),
         ("CREATE CONTINUOUS QUERY q INTO '${X}' AS SELECT 1", "sink-path", "'${X}'"),
         ("CREATE CONTINUOUS QUERY q SELECT 1", "syntax", "SELECT"),
-        ("CREATE CONTINUOUS QUERY q WITH (a = 1) AS SELECT 1", "syntax", "WITH"),
+        ("CREATE CONTINUOUS QUERY q WITH (a = 1) AS SELECT 1", "unknown-option", "a"),
     ],
 )
 def test_mistakes(text: str, code: str, where: str) -> None:
