@@ -1,8 +1,8 @@
 """Random queries of every class that Plait runs, over streams that are stored in cuts.
 
-The classes of the planning benchmark's generator, with odd windows (a range of 7 s and a slide of 3 s, a range
-below the slide, offsets), and those that only running makes interesting: what is kept by which side of an
-outer join, tables below and above a tick, roll-ups of joins, windows of a fraction of a second.
+The classes of the planning benchmark's generator, with odd windows (a range of 7 s and a slide of 3 s, a
+range below the slide, offsets), and those that only running makes interesting: what is kept by which side of
+an outer join, tables below and above a tick, roll-ups of joins, windows of a fraction of a second.
 """
 
 from __future__ import annotations
@@ -124,7 +124,9 @@ class RunningQueries(QueryGenerator):
             inner = Select(self.named_outputs([key, value]), (item,), conditions, keys=(key,))
             parts.append(BlockItem(self.key(), inner))
         left, right = (columns_of_item(part) for part in parts)
-        step = OuterStep(self.rng.choice(("LEFT", "RIGHT", "FULL")), parts[1], (Equality((left[0], right[0])),))
+        step = OuterStep(
+            self.rng.choice(("LEFT", "RIGHT", "FULL")), parts[1], (Equality((left[0], right[0])),)
+        )
         shown: list[Expression] = [WindowEdge(), *left, *right]
         return Select(self.named_outputs(shown), (parts[0],), outer=(step,))
 

@@ -49,8 +49,12 @@ class RandomWorkload:
     queries: tuple[RandomQuery, ...]
 
     @property
+    def relations(self) -> list[StoredStream | StoredTable]:
+        return [*self.streams, *self.tables]
+
+    @property
     def rows(self) -> dict[str, Sequence[Row]]:
-        return {stored.relation.name: stored.rows for stored in (*self.streams, *self.tables)}
+        return {stored.relation.name: stored.rows for stored in self.relations}
 
     def text(self) -> str:
         """The SQL file of a workload that is stored beside it."""
