@@ -3,7 +3,7 @@
 | name | what it is |
 |---|---|
 | `000000017.parquet`, `000000017.jsonl` | the rows of micro-batch 17; a batch without rows has no file |
-| `_draft-000000017.parquet.part` | the same while it is written; the next start removes it |
+| `_draft.000000017.parquet.part` | the same while it is written; the next start removes it |
 | `_plait.json` | whose rows these are: the id of the state folder, and the query |
 
 A draft is renamed when it is on the disk. A batch that is computed again after a crash replaces its file by
@@ -25,9 +25,9 @@ from typing import IO
 
 from plait.errors import ExternalError, UserError
 from plait.failpoints import reach
+from plait.runtime.durable_files import DRAFT, flush_folder, write_durably
 
 MARKER = "_plait.json"
-DRAFT = "_draft-"
 _PUBLISHED = re.compile(r"(\d{9,})\.(parquet|jsonl)", re.ASCII)
 
 
@@ -57,63 +57,44 @@ def claim(folder: Path, state_id: str, query: str) -> None:
     """
     with _reported(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        owner = _owner(folder)
+        owner = owner_of(folder)
         if owner != (state_id, query):
             _check_free(folder, owner, state_id)
-            _write(folder, MARKER, lambda file: file.write(_marker(state_id, query)))
+            marker = json.dumps({"state": state_id, "query": query}, ensure_ascii=False)
+            write_durably(folder / MARKER, marker.encode())
         for draft in folder.glob(f"{DRAFT}*"):
             draft.unlink()
 
 
 def publish(folder: Path, name: str, write: Callable[[IO[bytes]], object]) -> None:
     """A file that is there with all that `write` writes, also after a power cut, or not at all."""
-    with _reported(folder / name):
-        _write(folder, name, write, reached=reach)
-
-
-def _write(
-    folder: Path,
-    name: str,
-    write: Callable[[IO[bytes]], object],
-    reached: Callable[[str], None] = lambda _: None,
-) -> None:
+    # No `*.parquet` finds a draft.
     draft = folder / f"{DRAFT}{name}.part"
-    try:
-        with draft.open("wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        reached("results-drafted")
-        draft.replace(folder / name)
-    except BaseException:
-        # On a full disk a draft that stays would take what others need.
-        draft.unlink(missing_ok=True)
-        raise
-    _sync_folder(folder)
-    reached("results-published")
+    with _reported(folder / name):
+        try:
+            with draft.open("wb") as file:
+                write(file)
+                file.flush()
+                os.fsync(file.fileno())
+            reach("results-drafted")
+            draft.replace(folder / name)
+        except BaseException:
+            # On a full disk a draft that stays would take what others need.
+            draft.unlink(missing_ok=True)
+            raise
+        flush_folder(folder)
+    reach("results-published")
 
 
-def _sync_folder(folder: Path) -> None:
-    """The new name, too, has to survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _owner(folder: Path) -> tuple[str, str] | None:
+def owner_of(folder: Path) -> tuple[str, str] | None:
+    """The id of the state and the query whose rows are there; empty texts if that cannot be read."""
     try:
         marker = json.loads((folder / MARKER).read_bytes())
         return str(marker["state"]), str(marker["query"])
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError):
-        return "", ""  # nobody's we know
-
-
-def _marker(state_id: str, query: str) -> bytes:
-    return json.dumps({"state": state_id, "query": query}, ensure_ascii=False).encode() + b"\n"
+        return "", ""
 
 
 def _check_free(folder: Path, owner: tuple[str, str] | None, state_id: str) -> None:

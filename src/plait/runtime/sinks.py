@@ -1,8 +1,8 @@
 """Where the rows of a query go, a micro-batch at a time.
 
-A batch may be published again after a crash, with the same rows. What a reader then sees is the sink's
-`guarantee`: files are named by the batch and replaced, so each row is there once; what is printed is printed
-again; what goes through Spark depends on the format.
+A batch may be published again after a crash, with the same rows. Files are named by the batch and replaced,
+so each row is there once; what is printed is printed again; what goes through Spark depends on the format
+(`plait.runtime.outlets.guarantee`).
 """
 
 from __future__ import annotations
@@ -23,11 +23,9 @@ from plait.expressions.arrow import arrow_schema
 from plait.quantity_text import counted
 from plait.runtime import results_folder
 from plait.runtime.arrow_rows import ArrowRows
+from plait.runtime.outlets import folder_of
 from plait.table_text import json_value, table_text, value_text
 from plait.workload import Query
-
-EXACTLY_ONCE = "exactly once"
-DELTA = "delta"
 
 
 class Sink(Protocol):
@@ -158,41 +156,3 @@ def sink_for(query: Query, results: Path, state_id: str, write_frame: FrameWrite
             return SparkSink(schema, declared, write_frame, f"{state_id}/{query.name.lower()}")
         case _:
             assert_never(declared.kind)
-
-
-def folder_of(query: Query, results: Path) -> Path:
-    """Where the result files of a query are: the folder that it names, or one of its own in `results`."""
-    return results / query.name.lower() if query.sink.target is None else Path(query.sink.target)
-
-
-def destination(query: Query, results: Path) -> str:
-    """Where the rows go, in words."""
-    match query.sink.kind:
-        case SinkKind.PARQUET | SinkKind.JSON:
-            return str(folder_of(query, results))
-        case SinkKind.CONSOLE:
-            return "the console"
-        case SinkKind.MEMORY:
-            return "memory"
-        case SinkKind.SPARK:
-            place = "" if query.sink.target is None else f" {query.sink.target}"
-            return f"Spark's {query.sink.format}{place}"
-        case _:
-            assert_never(query.sink.kind)
-
-
-def guarantee(sink: Declared) -> str:
-    """How often each row is there for a reader, whatever crashes."""
-    match sink.kind:
-        case SinkKind.PARQUET | SinkKind.JSON:
-            return EXACTLY_ONCE
-        case SinkKind.CONSOLE:
-            return "at least once: a batch that a crash interrupts is printed again"
-        case SinkKind.MEMORY:
-            return "exactly once, and gone with the process"
-        case SinkKind.SPARK if sink.format is not None and sink.format.lower() == DELTA:
-            return "exactly once: Delta drops a batch that it has"
-        case SinkKind.SPARK:
-            return "at least once: a batch that a crash interrupts is written again"
-        case _:
-            assert_never(sink.kind)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import islice
@@ -18,7 +17,8 @@ from plait.expressions.arrow import arrow_schema
 from plait.expressions.types import BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type, decimal
 from plait.plan.nodes import Field, StreamScan
 from plait.runtime.arrow_rows import ArrowRows
-from plait.runtime.results import Outlet, outlet, outlet_of, outlets
+from plait.runtime.outlets import Outlet, outlet_of
+from plait.runtime.results import batches, follow, table
 from plait.runtime.sinks import FileSink, sink_for
 from plait.workload import Query
 
@@ -43,7 +43,7 @@ def query(kind: SinkKind = SinkKind.PARQUET, name: str = "Rooms") -> Query:
     return Query(name, scan, tuple(TYPES), sink=Declared(kind))
 
 
-def table(*ids: int) -> pa.Table:
+def rows_of(*ids: int) -> pa.Table:
     return pa.table({name: list(ids) if name == "id" else [None] * len(ids) for name in TYPES}, schema=SCHEMA)
 
 
@@ -69,95 +69,50 @@ def test_what_was_published_is_read_value_for_value(tmp_path: Path, kind: SinkKi
     sink.publish(
         0, pa.table([list(column) for column in zip(first, NULLS, edges, strict=True)], schema=SCHEMA)
     )
-    assert outlet.table().schema == SCHEMA
-    assert list(ArrowRows(outlet.table())) == [FIRST, NULLS, EDGES]
+    assert table(outlet).schema == SCHEMA
+    assert list(ArrowRows(table(outlet))) == [FIRST, NULLS, EDGES]
 
 
 def test_nothing_published_is_no_rows_of_the_right_columns(tmp_path: Path) -> None:
     outlet = outlet_of(query(), tmp_path / "never" / "made")
-    assert outlet.table().equals(SCHEMA.empty_table())
+    assert table(outlet).equals(SCHEMA.empty_table())
 
 
 def test_drafts_markers_and_others_files_are_not_read(tmp_path: Path) -> None:
     sink, outlet = published(tmp_path)
-    sink.publish(2, table(1))
-    for name in ("_draft-000000003.parquet.part", ".000000003.parquet", "3.parquet", "000000003.parquet.crc"):
+    sink.publish(2, rows_of(1))
+    for name in ("_draft.000000003.parquet.part", ".000000003.parquet", "3.parquet", "000000003.parquet.crc"):
         (tmp_path / "rooms" / name).write_text("half of")
-    assert [batch for batch, _ in outlet.batches()] == [2]
+    assert [batch for batch, _ in batches(outlet)] == [2]
 
 
 def test_batches_are_in_their_order_beyond_nine_digits(tmp_path: Path) -> None:
     sink, outlet = published(tmp_path)
     for batch in (1_000_000_000, 9, 10):
-        sink.publish(batch, table(batch))
-    assert ids(outlet.table()) == [9, 10, 1_000_000_000]
+        sink.publish(batch, rows_of(batch))
+    assert ids(table(outlet)) == [9, 10, 1_000_000_000]
 
 
 def test_following_gives_each_batch_once_also_when_it_is_repeated(tmp_path: Path) -> None:
     sink, outlet = published(tmp_path)
-    sink.publish(0, table(1, 2))
+    sink.publish(0, rows_of(1, 2))
     # What happens while there is nothing to read: a replay, a batch without rows, further batches.
-    events = iter([(0, table(1, 2)), (1, table()), (2, table(3)), (3, table(4))])
-    following = outlet.follow(lambda: sink.publish(*next(events)))
+    events = iter([(0, rows_of(1, 2)), (1, rows_of()), (2, rows_of(3)), (3, rows_of(4))])
+    following = follow(outlet, lambda: sink.publish(*next(events)))
     assert [ids(rows) for rows in islice(following, 3)] == [[1, 2], [3], [4]]
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     sink, outlet = published(tmp_path)
-    sink.publish(0, table(1))
+    sink.publish(0, rows_of(1))
     (tmp_path / "rooms" / "000000001.parquet").write_bytes(b"PAR1 nothing")
     with pytest.raises(ExternalError, match=r"cannot read .*000000001\.parquet"):
-        outlet.table()
+        table(outlet)
 
 
 def test_rows_that_are_no_files_of_ours_are_not_read(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="the rows of `Rooms` go to the console"):
-        outlet_of(query(SinkKind.CONSOLE), tmp_path).table()
-
-
-# What the state folder says
-
-
-def write_manifest(state: Path, *queries: Query, results: Path) -> None:
-    state.mkdir()
-    entries = {each.name.lower(): outlet_of(each, results).to_json() for each in queries}
-    (state / "plait-state.json").write_text(json.dumps({"results": entries}))
-
-
-def test_the_state_says_where_results_are(tmp_path: Path) -> None:
-    state, results = tmp_path / "state", tmp_path / "results"
-    write_manifest(state, query(), query(SinkKind.CONSOLE, "Shown"), results=results)
-    assert dict(outlets(state)) == {
-        "rooms": outlet_of(query(), results),
-        "shown": outlet_of(query(SinkKind.CONSOLE, "Shown"), results),
-    }
-
-
-def test_names_are_found_whatever_their_case_and_the_closest_is_suggested(tmp_path: Path) -> None:
-    write_manifest(tmp_path / "state", query(), results=tmp_path)
-    assert outlet(tmp_path / "state", "ROOMS").query == "Rooms"
-    with pytest.raises(UserError) as raised:
-        outlet(tmp_path / "state", "romms")
-    assert raised.value.hint == "did you mean `Rooms`?"
-
-
-def test_results_that_were_moved_are_read_where_they_are(tmp_path: Path) -> None:
-    sink, _ = published(tmp_path / "results")
-    sink.publish(0, table(1))
-    write_manifest(tmp_path / "state", query(), results=tmp_path / "results")
-    (tmp_path / "results").rename(tmp_path / "moved")
-    assert ids(outlet(tmp_path / "state", "rooms", tmp_path / "moved").table()) == [1]
-
-
-@pytest.mark.parametrize(
-    ("content", "code"), [(None, "no-state"), ("{", "state-damaged"), ('{"results": 1}', "state-damaged")]
-)
-def test_no_state_or_a_damaged_one(tmp_path: Path, content: str | None, code: str) -> None:
-    if content is not None:
-        (tmp_path / "plait-state.json").write_text(content)
-    with pytest.raises(UserError) as raised:
-        outlets(tmp_path)
-    assert raised.value.code == code
+        table(outlet_of(query(SinkKind.CONSOLE), tmp_path))
 
 
 # Rows as Python values

@@ -28,9 +28,6 @@ from plait.runtime.sinks import (
     FileSink,
     MemorySink,
     SparkSink,
-    destination,
-    folder_of,
-    guarantee,
     sink_for,
 )
 from plait.workload import Query
@@ -142,7 +139,7 @@ FileSink(rows.schema, Path(sys.argv[1]), SinkKind.PARQUET).publish(5, rows)
 @pytest.mark.parametrize(
     ("failpoint", "left"),
     [
-        ("results-drafted", ["_draft-000000005.parquet.part"]),
+        ("results-drafted", ["_draft.000000005.parquet.part"]),
         ("results-published", ["000000005.parquet"]),
     ],
 )
@@ -165,7 +162,7 @@ def test_a_start_claims_the_folder_and_removes_drafts(tmp_path: Path) -> None:
     for _ in range(2):
         results_folder.claim(tmp_path / "rooms", "state-1", "Rooms")
         assert written(tmp_path / "rooms") == ["_plait.json"]
-        (tmp_path / "rooms" / "_draft-000000001.parquet.part").write_text("half of")
+        (tmp_path / "rooms" / "_draft.000000001.parquet.part").write_text("half of")
 
 
 def test_rows_of_another_state_are_not_mixed_with(tmp_path: Path) -> None:
@@ -239,30 +236,3 @@ def test_spark_gets_the_rows_and_who_writes_them(tmp_path: Path) -> None:
     sink.publish(8, table())
     assert taken == [(declared, 1, 7, "state-1/rooms")]
     assert written(tmp_path) == []
-
-
-def test_where_rows_go_is_said_with_what_holds_there(tmp_path: Path) -> None:
-    said = {
-        sink.kind: (destination(query(sink), tmp_path), guarantee(sink))
-        for sink in (
-            Declared(),
-            Declared(SinkKind.JSON, "/into"),
-            Declared(SinkKind.CONSOLE),
-            Declared(SinkKind.MEMORY),
-            Declared(SinkKind.SPARK, "/lake", "csv"),
-        )
-    }
-    assert said[SinkKind.PARQUET] == (str(tmp_path / "rooms"), "exactly once")
-    assert said[SinkKind.JSON] == ("/into", "exactly once")
-    assert said[SinkKind.CONSOLE][1].startswith("at least once")
-    assert said[SinkKind.MEMORY][0] == "memory"
-    assert said[SinkKind.SPARK] == (
-        "Spark's csv /lake",
-        "at least once: a batch that a crash interrupts is written again",
-    )
-    assert guarantee(Declared(SinkKind.SPARK, "/lake", "Delta")).startswith("exactly once")
-
-
-def test_the_folder_of_a_query_is_in_lower_case_or_its_own() -> None:
-    assert folder_of(query(), Path("results")) == Path("results/rooms")
-    assert folder_of(query(Declared(target="/into")), Path("results")) == Path("/into")
