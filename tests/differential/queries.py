@@ -33,6 +33,10 @@ from plait.benchmarks.planning.printer import Printer
 WINDOWS_S = ((5, 5), (10, 10), (20, 10), (7, 3), (3, 7), (9, 4), (15, 10), (1, 1), (30, 20), (12, 4))
 RANGES_S = (1, 3, 5, 10, 20)
 
+# Classes that are treated apart: one reads the queries before it; one has windows finer than the model's.
+OVER_A_QUERY = "over a query"
+FINE_WINDOW = "fine window"
+
 
 @dataclass(frozen=True)
 class RandomQuery:
@@ -74,7 +78,7 @@ class RunningQueries(QueryGenerator):
             "table in a join": self.table_in_join_block,
             "table below a tick": self.table_below_block,
             "table above a tick": self.table_above_block,
-            "over a query": self.over_query_block,
+            OVER_A_QUERY: self.over_query_block,
         }
 
     def tick_window(self, aligned: bool = False) -> TickWindow:
@@ -215,7 +219,6 @@ class RunningQueries(QueryGenerator):
         return replace(select, outputs=self.named_outputs(shown))
 
 
-FINE_WINDOW = "fine window"  # finer than a second, which the generator's windows are not
 KINDS = (*RunningQueries(random.Random(0), GeneratedCatalog((), ())).kinds, FINE_WINDOW)
 
 

@@ -26,7 +26,7 @@ from tests.differential.arrivals import (
     stored_value,
     with_late_rows,
 )
-from tests.differential.queries import KINDS, RandomQuery, RunningQueries, random_query
+from tests.differential.queries import KINDS, OVER_A_QUERY, RandomQuery, RunningQueries, random_query
 
 from plait.benchmarks.planning.generator import GeneratedCatalog, generate_catalog
 from plait.benchmarks.planning.model import Relation
@@ -157,10 +157,11 @@ def _queries(
         for number, kind in enumerate(kinds):
             for _ in range(DRAWS):
                 query = random_query(f"q{number}", kind, generator)
-                if has_rows(replace(workload, queries=(*queries, query)), query.name, database):
+                around = queries if kind == OVER_A_QUERY else []
+                if has_rows(replace(workload, queries=(*around, query)), query.name, database):
                     break
             queries.append(query)
-            if query.block is not None and kind != "over a query":
+            if query.block is not None and kind != OVER_A_QUERY:
                 generator.named[query.name] = query.block
     return tuple(queries)
 
