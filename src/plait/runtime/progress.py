@@ -1,0 +1,202 @@
+"""Shows what a run does: a live table on terminals, a line now and then elsewhere, a summary at the end.
+
+Everything here is a pure function of a `RunProgress`; whoever calls decides when and where it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from plait.quantity_text import counted, number_text
+from plait.runtime.snapshot import QueryProgress, QueryState, RunProgress, StreamProgress
+from plait.runtime.waiting import time_text
+from plait.table_text import printable, table_text
+
+QUERIES_SHOWN = 20
+
+_STREAM_COLUMNS = ("stream", "rows", "rows/s", "watermark", "behind", "bad records")
+_QUERY_COLUMNS = ("query", "rows", "rows/s", "late", "batch", "")
+_SUMMARY_COLUMNS = ("query", "rows", "late", "results")
+
+
+def live_table(progress: RunProgress) -> RenderableType:
+    """Streams and queries as they are now, for a terminal."""
+    shown, more = _most_important(progress.queries)
+    parts: list[RenderableType] = [
+        _table(_STREAM_COLUMNS, [_stream_cells(s, progress.now_us) for s in progress.streams], {1, 2, 4, 5}),
+        Text(""),
+        _table(_QUERY_COLUMNS, [_query_cells(q, progress.trigger_seconds) for q in shown], {1, 2, 3, 4}),
+    ]
+    if more:
+        parts.append(Text(f"… and {counted(more, 'more query', 'more queries')}", style="dim"))
+    parts.append(Text(f"{duration_text(progress.seconds)}; Ctrl-C stops cleanly", style="dim"))
+    return Group(*parts)
+
+
+def line(progress: RunProgress) -> str:
+    """The same in short, for logs and pipes."""
+    streams = ", ".join(
+        f"{stream.name} {number_text(stream.rows_per_s)} rows/s"
+        + ("" if stream.watermark_us is None else f" up to {time_text(stream.watermark_us)}")
+        for stream in progress.streams
+    )
+    queries = progress.queries
+    counts = [
+        counted(len(queries), "query", "queries"),
+        counted(sum(query.rows for query in queries), "row"),
+        f"{counted(sum(sum(query.late_rows.values()) for query in queries), 'late row')}",
+        counted(sum(stream.bad_records for stream in progress.streams), "bad record"),
+    ]
+    if progress.failed:
+        counts.append(f"failed: {', '.join(query.name for query in progress.failed)}")
+    batches = [query.batch_seconds for query in queries if query.batch_seconds is not None]
+    slowest = f"; batches take up to {duration_text(max(batches))}" if batches else ""
+    silent = [f"{query.name}: {query.waiting}" for query in queries if not query.rows and query.waiting]
+    nothing = f"; no rows yet of {'; '.join(_clipped(silent, 3))}" if silent else ""
+    return f"{duration_text(progress.seconds)}: {streams}; {', '.join(counts)}{slowest}{nothing}"
+
+
+def summary_text(progress: RunProgress, width: int | None = None) -> str:
+    """What came of it, where it is, and what is still open."""
+    cells = [
+        [query.name, f"{query.rows:,}", f"{sum(query.late_rows.values()):,}", query.results]
+        for query in progress.queries
+    ]
+    parts = [table_text(_SUMMARY_COLUMNS, cells, numeric={1, 2}, width=width)]
+    parts += _section("late rows, left out of some results", map(_late_text, progress.queries))
+    parts += _section("bad records", map(_bad_text, progress.streams))
+    parts += _section(
+        "not exactly once",
+        (f"{q.name}: {q.guarantee}" for q in progress.queries if not q.guarantee.startswith("exactly once")),
+    )
+    parts += _section(
+        "still open", (f"{q.name}: {q.waiting}" for q in progress.queries if q.waiting and q.error is None)
+    )
+    parts += _section(
+        "failed", (f"{q.name}: {q.error.message}" for q in progress.queries if q.error is not None)
+    )
+    return "\n\n".join(parts)
+
+
+def summary_json(progress: RunProgress) -> dict[str, Any]:
+    """The same for machines. Times are microseconds since 1970, UTC."""
+    return {
+        "seconds": round(progress.seconds, 3),
+        "streams": [
+            {
+                "name": stream.name,
+                "rows": stream.rows,
+                "watermark_us": stream.watermark_us,
+                "bad_records": stream.bad_records,
+                "bad_folder": None if stream.bad_folder is None else str(stream.bad_folder),
+            }
+            for stream in progress.streams
+        ],
+        "queries": [
+            {
+                "name": query.name,
+                "way": query.way,
+                "state": query.state,
+                "rows": query.rows,
+                "late_rows": dict(query.late_rows),
+                "batches": query.batches,
+                "watermark_us": query.watermark_us,
+                "results": query.results,
+                "guarantee": query.guarantee,
+                "waiting": query.waiting,
+                "error": None if query.error is None else query.error.to_json()["errors"][0],
+            }
+            for query in progress.queries
+        ],
+    }
+
+
+def duration_text(seconds: float) -> str:
+    """
+    >>> [duration_text(value) for value in (0.034, 0.5, 12.3, 75, 4000, 200_000)]
+    ['34 ms', '500 ms', '12.3 s', '75 s', '1.1 h', '2.3 days']
+    """
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    for limit, size, unit in ((120, 1, "s"), (3600, 60, "min"), (172_800, 3600, "h")):
+        if seconds < limit:
+            return f"{seconds / size:.1f}".removesuffix(".0") + f" {unit}"
+    return f"{seconds / 86_400:,.1f}".removesuffix(".0") + " days"
+
+
+def _most_important(queries: Sequence[QueryProgress]) -> tuple[Sequence[QueryProgress], int]:
+    """Those that failed first, the rest as they were declared; and how many are left out."""
+    ordered = sorted(queries, key=lambda query: query.state is not QueryState.FAILED)
+    return ordered[:QUERIES_SHOWN], max(0, len(queries) - QUERIES_SHOWN)
+
+
+def _stream_cells(stream: StreamProgress, now_us: int) -> list[str]:
+    if stream.watermark_us is None:
+        watermark, behind = "no data yet", ""
+    else:
+        watermark = time_text(stream.watermark_us)
+        behind = duration_text(max(0, now_us - stream.watermark_us) / 1e6)
+    rate = number_text(stream.rows_per_s)
+    return [stream.name, f"{stream.rows:,}", rate, watermark, behind, f"{stream.bad_records:,}"]
+
+
+def _query_cells(query: QueryProgress, trigger_seconds: float | None) -> list[str]:
+    batch = ""
+    if query.batch_seconds is not None:
+        batch = duration_text(query.batch_seconds)
+        if trigger_seconds:
+            batch += f" of {duration_text(trigger_seconds)}"
+    late = sum(query.late_rows.values())
+    return [
+        query.name,
+        f"{query.rows:,}",
+        number_text(query.rows_per_s),
+        f"{late:,}",
+        batch,
+        _remark(query, trigger_seconds),
+    ]
+
+
+def _remark(query: QueryProgress, trigger_seconds: float | None) -> str:
+    if query.error is not None:
+        return f"failed: {query.error.message}"
+    if query.state is QueryState.STARTING:
+        return "starting"
+    if trigger_seconds and query.batch_seconds is not None and query.batch_seconds > trigger_seconds:
+        return "batches take longer than the trigger"
+    return "" if query.rows else query.waiting
+
+
+def _late_text(query: QueryProgress) -> str:
+    late = [f"{rows:,} of {stream}" for stream, rows in query.late_rows.items() if rows]
+    return f"{query.name}: {', '.join(late)}" if late else ""
+
+
+def _bad_text(stream: StreamProgress) -> str:
+    where = "" if stream.bad_folder is None else f", in {stream.bad_folder}"
+    return f"{stream.bad_records:,} of {stream.name}{where}" if stream.bad_records else ""
+
+
+def _section(title: str, lines: Iterable[str]) -> list[str]:
+    """Nothing without lines."""
+    present = [line for line in lines if line]
+    return ["\n".join([f"{title}:", *(f"  {line}" for line in present)])] if present else []
+
+
+def _clipped(texts: Sequence[str], most: int) -> Sequence[str]:
+    return [*texts[:most], f"and {len(texts) - most:,} more"] if len(texts) > most else texts
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], numeric: set[int]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for position, column in enumerate(columns):
+        table.add_column(column, justify="right" if position in numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    return table

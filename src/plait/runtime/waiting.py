@@ -1,0 +1,81 @@
+"""Why a query shows no rows yet, and what of it is still open, in words.
+
+Decided from the plan's timing and from watermarks alone. A query with ticks closes the window that ends at τ
+when its watermark reaches τ; one that reads several streams goes by the slowest of them, which is named if
+it is the one that all wait for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import assert_never
+
+from plait.expressions.types import TIMESTAMP_RANGE_US
+from plait.plan.nodes import (
+    Flowing,
+    Node,
+    OuterJoin,
+    RowTicking,
+    Static,
+    Ticking,
+    Windowed,
+    sources_of,
+    walk_plan,
+)
+from plait.runtime.snapshot import StreamProgress
+
+
+def waiting(plan: Node, rows: int, streams: Mapping[str, StreamProgress]) -> str:
+    """What a query waits for, given how many rows it has shown and its streams by their keys.
+
+    Empty if rows have come and none is held back.
+    """
+    read = [streams[key] for key in sorted(map(str.lower, sources_of(plan)[0])) if key in streams]
+    without_data = [stream for stream in read if stream.watermark_us is None]
+    if without_data:
+        return f"no data yet in {_names(without_data)}"
+    marks = {stream.name: stream.watermark_us for stream in read if stream.watermark_us is not None}
+    if not marks:
+        return ""
+    slowest = min(marks, key=lambda name: marks[name])
+    closes = _closes(plan, marks[slowest])
+    if not closes:
+        return "" if rows else "no row has matched so far"
+    held_back = f", held back by {slowest}" if marks[slowest] < max(marks.values()) else ""
+    return f"{closes}; the watermark is at {time_text(marks[slowest])}{held_back}"
+
+
+def _names(streams: list[StreamProgress]) -> str:
+    return ", ".join(stream.name for stream in streams)
+
+
+def _closes(plan: Node, watermark_us: int) -> str:
+    if watermark_us > TIMESTAMP_RANGE_US[1]:
+        return ""  # the streams have ended
+    match plan.timing:
+        case Ticking(slide_us, offset_us):
+            tick_us = (watermark_us - offset_us) // slide_us * slide_us + offset_us + slide_us
+            return f"the next window closes at {time_text(tick_us)}"
+        case RowTicking():
+            return "windows close when enough rows are behind the watermark"
+        case Windowed(ranges_us) if any(isinstance(node, OuterJoin) for node in walk_plan(plan)):
+            since_us = watermark_us - max(ranges_us)
+            return f"rows without a partner from {time_text(since_us)} on are still open"
+        case Windowed() | Flowing() | Static():
+            return ""
+        case _:
+            assert_never(plan.timing)
+
+
+def time_text(us: int) -> str:
+    """A moment, without a fraction where there is none.
+
+    >>> time_text(1767268800000000), time_text(1767268800500000), time_text(10**18)
+    ('2026-01-01 12:00:00', '2026-01-01 12:00:00.500', 'the end of time')
+    """
+    if us > TIMESTAMP_RANGE_US[1]:
+        return "the end of time"
+    moment = datetime.fromtimestamp(us // 1_000_000, UTC).replace(microsecond=us % 1_000_000, tzinfo=None)
+    precision = "seconds" if us % 1_000_000 == 0 else "milliseconds" if us % 1000 == 0 else "microseconds"
+    return moment.isoformat(sep=" ", timespec=precision)

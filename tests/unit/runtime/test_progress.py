@@ -1,0 +1,125 @@
+"""What is shown of a run, from snapshots made by hand."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from plait.deployment.fragments import Way
+from plait.errors import ExternalError
+from plait.runtime.progress import QUERIES_SHOWN, line, live_table, summary_json, summary_text
+from plait.runtime.snapshot import QueryProgress, QueryState, RunProgress, StreamProgress
+
+NOON = 1_767_268_800_000_000  # 2026-01-01 12:00:00
+READINGS = StreamProgress("readings", 120_000, 4_980.0, NOON, 3, Path("plait-state/streams/readings/bad"))
+SILENT = StreamProgress("alarms")
+TOTALS = QueryProgress(
+    "totals",
+    Way.NATIVE,
+    "results/totals",
+    "exactly once",
+    QueryState.RUNNING,
+    rows=1_234,
+    late_rows={"readings": 2},
+    batches=12,
+    batch_seconds=0.34,
+    watermark_us=NOON,
+    waiting="the next window closes at 2026-01-01 12:01:00; the watermark is at 2026-01-01 12:00:00",
+)
+NOTHING = replace(
+    TOTALS, name="answers", rows=0, late_rows={}, batch_seconds=None, waiting="no data yet in alarms"
+)
+PROGRESS = RunProgress(75.0, NOON + 12_000_000, (READINGS, SILENT), (TOTALS, NOTHING), 1.0)
+
+
+def on_terminal(progress: RunProgress) -> str:
+    output = io.StringIO()
+    Console(file=output, width=160, force_terminal=False).print(live_table(progress))
+    return "\n".join(text.rstrip() for text in output.getvalue().splitlines())
+
+
+def test_the_live_table() -> None:
+    assert on_terminal(PROGRESS) == (
+        """\
+stream        rows   rows/s   watermark             behind   bad records
+────────────────────────────────────────────────────────────────────────
+readings   120,000    4,980   2026-01-01 12:00:00     12 s             3
+alarms           0        0   no data yet                              0
+
+query      rows   rows/s   late           batch
+───────────────────────────────────────────────────────────────────────
+totals    1,234        0      2   340 ms of 1 s
+answers       0        0      0                   no data yet in alarms
+75 s; Ctrl-C stops cleanly"""
+    )
+
+
+def test_a_batch_that_takes_longer_than_the_trigger_is_said() -> None:
+    slow = replace(PROGRESS, queries=(replace(TOTALS, batch_seconds=1.5),))
+    assert "1.5 s of 1 s   batches take longer than the trigger" in on_terminal(slow)
+
+
+def test_a_failed_query_is_shown_first_among_many() -> None:
+    failed = replace(NOTHING, name="broken", state=QueryState.FAILED, error=ExternalError("results", "disk"))
+    many = (*(replace(TOTALS, name=f"q{k}") for k in range(QUERIES_SHOWN)), failed)
+    shown = on_terminal(replace(PROGRESS, queries=many))
+    assert "broken" in shown
+    assert "failed: disk" in shown
+    assert f"q{QUERIES_SHOWN - 1} " not in shown
+    assert "… and 1 more query" in shown
+
+
+def test_a_line_for_logs() -> None:
+    assert line(PROGRESS) == (
+        "75 s: readings 4,980 rows/s up to 2026-01-01 12:00:00, alarms 0 rows/s; 2 queries, 1,234 rows,"
+        " 2 late rows, 3 bad records; batches take up to 340 ms;"
+        " no rows yet of answers: no data yet in alarms"
+    )
+
+
+def test_the_summary_says_what_came_of_it_and_what_is_open() -> None:
+    console = replace(
+        TOTALS, name="shown", results="the console", guarantee="at least once: again", waiting=""
+    )
+    assert summary_text(replace(PROGRESS, queries=(TOTALS, NOTHING, console))) == (
+        """\
+query      rows   late   results
+───────────────────────────────────────
+totals    1,234      2   results/totals
+answers       0      0   results/totals
+shown     1,234      2   the console
+
+late rows, left out of some results:
+  totals: 2 of readings
+  shown: 2 of readings
+
+bad records:
+  3 of readings, in plait-state/streams/readings/bad
+
+not exactly once:
+  shown: at least once: again
+
+still open:
+  totals: the next window closes at 2026-01-01 12:01:00; the watermark is at 2026-01-01 12:00:00
+  answers: no data yet in alarms"""
+    )
+
+
+def test_the_summary_for_machines_is_json() -> None:
+    failed = replace(TOTALS, state=QueryState.FAILED, error=ExternalError("results", "the disk is full"))
+    document = json.loads(json.dumps(summary_json(replace(PROGRESS, queries=(failed,)))))
+    assert document["streams"][0]["bad_folder"] == "plait-state/streams/readings/bad"
+    (query,) = document["queries"]
+    assert (query["state"], query["rows"], query["late_rows"]) == ("failed", 1_234, {"readings": 2})
+    assert query["error"]["message"] == "the disk is full"
+
+
+def test_a_run_without_queries_is_shown_too() -> None:
+    nothing = RunProgress(0.0, NOON)
+    assert line(nothing)
+    assert on_terminal(nothing)
+    assert summary_text(nothing)
