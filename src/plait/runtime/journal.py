@@ -28,7 +28,7 @@ KEPT_BATCHES = 20
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS batches (
-  id INTEGER PRIMARY KEY, versions TEXT NOT NULL, counts TEXT, watermark_us INTEGER, finished_us INTEGER
+  id INTEGER PRIMARY KEY, versions TEXT NOT NULL, counts TEXT, watermark_us INTEGER
 );
 CREATE TABLE IF NOT EXISTS folded (name TEXT PRIMARY KEY, count INTEGER NOT NULL);
 """
@@ -70,16 +70,24 @@ class Journal:
             connection.execute("INSERT INTO batches (id, versions) VALUES (?, ?)", (batch, _json(chosen)))
             return chosen
 
-    def finish(
-        self, batch: int, counts: Mapping[str, int], *, at_us: int, watermark_us: int | None = None
-    ) -> None:
+    def finish(self, batch: int, counts: Mapping[str, int], watermark_us: int | None = None) -> None:
         """What the batch gave. Of a batch that finished before, it is written over."""
         with self._transaction() as connection:
             connection.execute(
-                "UPDATE batches SET counts = ?, watermark_us = ?, finished_us = ? WHERE id = ?",
-                (_json({name: count for name, count in counts.items() if count}), watermark_us, at_us, batch),
+                "UPDATE batches SET counts = ?, watermark_us = ? WHERE id = ?",
+                (_json({name: count for name, count in counts.items() if count}), watermark_us, batch),
             )
             _fold(connection, batch - KEPT_BATCHES)
+
+    def add(self, batch: int, name: str, count: int) -> None:
+        """What became known of a batch after Spark has committed it."""
+        with self._transaction() as connection:
+            found = connection.execute("SELECT counts FROM batches WHERE id = ?", (batch,)).fetchall()
+            if found:
+                counts = {**json.loads(found[0][0]), name: count}
+                connection.execute("UPDATE batches SET counts = ? WHERE id = ?", (_json(counts), batch))
+            else:
+                _add_folded(connection, {name: count})
 
     def totals(self) -> Totals:
         with self._lock, _readable(self.path):
@@ -167,11 +175,15 @@ def _fold(connection: sqlite3.Connection, through: int) -> None:
     totals = Counter({_BATCHES: len(old)})
     for (counts,) in old:
         totals.update(json.loads(counts))
+    _add_folded(connection, totals)
+    connection.execute("DELETE FROM batches WHERE id <= ?", (through,))
+
+
+def _add_folded(connection: sqlite3.Connection, counts: Mapping[str, int]) -> None:
     connection.executemany(
         "INSERT INTO folded VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET count = count + excluded.count",
-        totals.items(),
+        counts.items(),
     )
-    connection.execute("DELETE FROM batches WHERE id <= ?", (through,))
 
 
 def _json(value: Mapping[str, object]) -> str:

@@ -2,6 +2,7 @@
 
 ```
 STATE/plait-state.json                         what the state is of, and whether its streams have ended
+STATE/results.json                             where the rows of each query come out, for readers
 STATE/lock                                     held while a run lives
 STATE/tables/                                  versions of stored tables that batches may need again
 STATE/queries/KEY/{checkpoint,beats,journal.sqlite,state.duckdb}
@@ -25,6 +26,7 @@ from enum import StrEnum
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 from uuid import uuid4
 
@@ -36,9 +38,11 @@ from plait.runtime.declarations import Declarations, difference
 from plait.runtime.durable_files import DRAFT, write_durably
 from plait.runtime.journal import Journal
 from plait.runtime.lock import FolderLock
+from plait.runtime.outlets import FILE as RESULTS
 
 MANIFEST = "plait-state.json"
 LOCK = "lock"
+_FOLDERS = ("queries", "streams", "tables")
 FORMAT = 1
 
 ANEW = "start anew with other --state and --results folders, or delete both"
@@ -140,12 +144,11 @@ class StateFolder:
         """
         path = path.absolute()
         _check_path(path)
-        found = path.exists()
         lock = _lock(path)
         try:
             document = _read_manifest(path)
             if document is None:
-                _check_empty(path)
+                _check_not_begun(path)
                 manifest = Manifest(str(uuid4()), version("plait"), spark, planner, Phase.OPEN, declarations)
                 return cls(path, lock, manifest, is_new=True)
             manifest = _checked(path, document, spark)
@@ -155,7 +158,7 @@ class StateFolder:
             state._check_contents()
             return state
         except BaseException:
-            _let_go(path, lock, created=not found)
+            lock.release()
             raise
 
     @property
@@ -176,14 +179,18 @@ class StateFolder:
     def stream(self, name: str) -> StreamFolder:
         return StreamFolder(self.path / "streams" / folder_name(name))
 
-    def create(self) -> None:
-        """Write down a new state. From now on a run goes on with it."""
+    def prepare(self) -> None:
+        """Make the folders that queries are built over."""
         with _reported(self.path):
             for name in self.manifest.declarations.queries:
                 self.query(name).beats.mkdir(parents=True, exist_ok=True)
             for name in self.manifest.declarations.streams:
                 self.stream(name).bad.mkdir(parents=True, exist_ok=True)
             self.tables.mkdir(exist_ok=True)
+
+    def create(self) -> None:
+        """Write down a new state, of which nothing has run. From now on runs go on with it."""
+        with _reported(self.path):
             self._write()
         self.is_new = False
         reach("state-created")
@@ -194,7 +201,9 @@ class StateFolder:
             self._write()
 
     def close(self) -> None:
-        _let_go(self.path, self._lock, created=self.is_new)
+        if self.is_new:
+            _remove_unbegun(self.path)
+        self._lock.release()
 
     def _write(self) -> None:
         text = json.dumps(self.manifest.to_json(), indent=1, ensure_ascii=False)
@@ -225,14 +234,26 @@ def folder_name(name: str) -> str:
 
 
 def _check_path(path: Path) -> None:
-    if path.exists() and not path.is_dir():
-        raise UserError("state-folder", f"{path} is a file, not a folder", hint="name a folder with --state")
-    # Spark reads some names as patterns.
+    """A folder is ours if our lock is in it, which is the first thing we put there."""
     if any(sign in str(path) for sign in "*?[]{}\\"):
         raise UserError(
             "state-folder",
             f"the name of the state folder {path} has one of the signs * ? [ ] {{ }} \\",
+            detail="Spark reads them as a pattern",
             hint="name another folder with --state",
+        )
+    with _reported(path):
+        if not path.exists():
+            return
+        if not path.is_dir():
+            raise UserError("state-folder", f"{path} is no folder", hint="name a folder with --state")
+        names = sorted(entry.name for entry in path.iterdir())
+    if names and LOCK not in names and MANIFEST not in names:
+        shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+        raise UserError(
+            "state-folder",
+            f"{path} is no state folder, and not empty: it holds {shown}",
+            hint="name an empty folder, or one that does not exist yet, with --state",
         )
 
 
@@ -242,17 +263,15 @@ def _lock(path: Path) -> FolderLock:
         return FolderLock(path / LOCK)
 
 
-def _let_go(path: Path, lock: FolderLock, *, created: bool) -> None:
-    """Release the folder; one that holds nothing but the lock was made for nothing, and goes."""
-    if created and _is_empty(path):
-        with suppress(OSError):
-            (path / LOCK).unlink()
-            path.rmdir()
-    lock.release()
-
-
-def _is_empty(path: Path) -> bool:
-    return all(entry.name == LOCK or entry.name.startswith(DRAFT) for entry in path.iterdir())
+def _remove_unbegun(path: Path) -> None:
+    """Remove what was made for a state that did not come to be."""
+    with suppress(OSError):
+        for entry in path.iterdir():
+            if entry.name in _FOLDERS:
+                rmtree(entry)
+            elif entry.name in (LOCK, RESULTS) or entry.name.startswith(DRAFT):
+                entry.unlink()
+        path.rmdir()
 
 
 def _read_manifest(path: Path) -> dict[str, Any] | None:
@@ -270,22 +289,9 @@ def _read_manifest(path: Path) -> dict[str, Any] | None:
     return document
 
 
-def _check_empty(path: Path) -> None:
-    """A folder without a manifest is a state that was never begun, or somebody else's."""
-    ours = {LOCK, "queries", "streams", "tables"}
-    others = sorted(
-        entry.name for entry in path.iterdir() if entry.name not in ours and not entry.name.startswith(DRAFT)
-    )
-    begun = [file for kind in ("queries", "streams") for file in path.glob(f"{kind}/*/checkpoint")]
-    if begun:
+def _check_not_begun(path: Path) -> None:
+    if any(path.glob("*/*/checkpoint/offsets/*")):
         raise _damaged(path, f"{MANIFEST} is missing")
-    if others:
-        shown = ", ".join(others[:5]) + (", …" if len(others) > 5 else "")
-        raise UserError(
-            "state-folder",
-            f"{path} is no state folder, and not empty: it holds {shown}",
-            hint="name an empty folder, or one that does not exist yet, with --state",
-        )
 
 
 def _checked(path: Path, document: dict[str, Any], spark: str) -> Manifest:

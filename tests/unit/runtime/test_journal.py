@@ -25,16 +25,16 @@ def never() -> Mapping[str, str]:
 def test_a_batch_that_runs_again_keeps_its_tables(journal: Journal) -> None:
     assert journal.begin(0, lambda: {"rooms": "v1"}) == {"rooms": "v1"}
     assert journal.begin(0, never) == {"rooms": "v1"}
-    journal.finish(0, {"rows": 2}, at_us=1)
+    journal.finish(0, {"rows": 2})
     assert journal.begin(0, never) == {"rooms": "v1"}, "also after it has finished: Spark may not know"
     assert journal.begin(1, lambda: {"rooms": "v2"}) == {"rooms": "v2"}
     assert journal.versions_in_use() == {"rooms": "v2"}
 
 
 def test_totals_are_exact_however_often_a_batch_runs(journal: Journal) -> None:
-    for attempt in range(3):
+    for _ in range(3):
         journal.begin(0, dict)
-        journal.finish(0, {"rows": 5, "late:readings": 1}, at_us=attempt, watermark_us=70)
+        journal.finish(0, {"rows": 5, "late:readings": 1}, watermark_us=70)
     journal.begin(1, dict)
     totals = journal.totals()
     assert (totals.batches, dict(totals.counts), totals.watermark_us) == (
@@ -55,7 +55,7 @@ def test_a_failing_choice_of_versions_begins_nothing(journal: Journal) -> None:
 def test_it_stays_small_and_counts_on(journal: Journal, tmp_path: Path) -> None:
     for batch in range(10 * KEPT_BATCHES):
         journal.begin(batch, lambda: {"rooms": "v1"})
-        journal.finish(batch, {"rows": batch, "bad": 1}, at_us=batch, watermark_us=batch)
+        journal.finish(batch, {"rows": batch, "bad": 1}, watermark_us=batch)
     kept = journal._connection.execute("SELECT count(*) FROM batches").fetchall()
     assert kept == [(KEPT_BATCHES,)]
     totals = read_totals(tmp_path / "journal.sqlite")
@@ -69,7 +69,7 @@ def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     first = Journal(path)
     first.begin(0, lambda: {"rooms": "v1"})
-    first.finish(0, {"rows": 1}, at_us=0)
+    first.finish(0, {"rows": 1})
     first.begin(1, lambda: {"rooms": "v2"})
     first.close()
     second = Journal(path)
@@ -84,6 +84,16 @@ def test_it_can_be_read_while_a_batch_begins(journal: Journal) -> None:
         return {}
 
     journal.begin(0, versions)
+
+
+def test_what_becomes_known_later_is_added_once(journal: Journal) -> None:
+    for batch in range(KEPT_BATCHES + 2):
+        journal.begin(batch, dict)
+        journal.finish(batch, {"bad": 1})
+    for _ in range(2):
+        journal.add(KEPT_BATCHES + 1, "read", 7)
+    journal.add(0, "read", 5)
+    assert dict(journal.totals().counts) == {"bad": KEPT_BATCHES + 2, "read": 12}
 
 
 def test_no_journal_has_counted_nothing(tmp_path: Path) -> None:

@@ -1,0 +1,123 @@
+"""One StreamingQuery of Spark's: started, watched, and stopped at a batch boundary.
+
+Spark's own `stop` interrupts whatever is running. Here a stop is a request: a batch that has begun ends, and
+the next one is not begun (Spark may have planned it already, and runs it at the next start). Only if the batch
+does not end in time is it interrupted, which loses nothing either: it runs again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Lock
+from time import monotonic, sleep
+from typing import TypeAlias
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+Frame: TypeAlias = DataFrame
+Session: TypeAlias = SparkSession
+Handler: TypeAlias = Callable[[DataFrame, int], None]
+
+_POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class ReadRows:
+    """How many rows a batch read from its sources, and how long it took."""
+
+    batch: int
+    rows: int
+    seconds: float
+
+
+class _StoppedBeforeBatch(Exception):  # noqa: N818 - it ends a query, and is no error
+    pass
+
+
+class Execution:
+    """A streaming frame whose micro-batches go through a handler, from the moment it is made.
+
+    `trigger_seconds` is the least time from batch to batch; with None all that is there is processed, and the
+    execution ends.
+    """
+
+    def __init__(
+        self, frame: DataFrame, name: str, checkpoint: Path, handler: Handler, trigger_seconds: float | None
+    ) -> None:
+        self._handler = handler
+        self._stopping = Event()
+        self._batch = Lock()
+        self._interrupted = False
+        self._failure: Exception | None = None
+        self._read_through = -1
+        writer = (
+            frame.writeStream.queryName(name)
+            .outputMode("append")
+            .option("checkpointLocation", str(checkpoint))
+            .foreachBatch(self._process)
+        )
+        if trigger_seconds is None:
+            writer = writer.trigger(availableNow=True)
+        else:
+            writer = writer.trigger(processingTime=f"{round(trigger_seconds * 1000)} milliseconds")
+        self._query: StreamingQuery = writer.start()
+
+    @property
+    def is_active(self) -> bool:
+        return bool(self._query.isActive)
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why it ended, if it did not end well: what the handler raised, else what Spark says."""
+        if self._failure is not None:
+            return self._failure
+        if self.is_active or self._stopping.is_set():
+            return None
+        return self._query.exception()
+
+    def request_stop(self) -> None:
+        """Begin no further batch."""
+        self._stopping.set()
+
+    def stop(self, limit_seconds: float) -> None:
+        """Stop at the end of the batch that is running, or amid it if that takes longer than the limit."""
+        self.request_stop()
+        deadline = monotonic() + limit_seconds
+        while self.is_active and self._query.status["isTriggerActive"] and monotonic() < deadline:
+            sleep(_POLL_SECONDS)
+        self._interrupted = True
+        # The query may have failed just now, which `failure` knows of.
+        with suppress(StreamingQueryException):
+            self._query.stop()
+        with self._batch:  # Spark does not wait for the handler, but whoever closes what it uses has to
+            pass
+
+    def read_rows(self) -> list[ReadRows]:
+        """What the batches read that ended since this was last asked for (the last hundred at most)."""
+        found: list[ReadRows] = []
+        for progress in reversed(list(self._query._jsq.recentProgress())):
+            if progress.batchId() <= self._read_through:
+                break
+            if progress.numInputRows():  # else it may be of a batch that is yet to come
+                found.append(
+                    ReadRows(progress.batchId(), progress.numInputRows(), progress.batchDuration() / 1000)
+                )
+        if found:
+            self._read_through = found[0].batch
+        return found[::-1]
+
+    def _process(self, frame: DataFrame, batch: int) -> None:
+        with self._batch:
+            if self._stopping.is_set():
+                raise _StoppedBeforeBatch
+            try:
+                self._handler(frame, batch)
+            except Exception as error:
+                if not self._interrupted:
+                    self._failure = error
+                raise
