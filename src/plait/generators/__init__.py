@@ -6,7 +6,9 @@ definition afterwards, without anything having been stored.
 
 | module | what it decides |
 |---|---|
+| `registry` | which generators there are |
 | `generator` | what a generator is, and how an interval becomes rows |
+| `feed` | a generator with the seed, rate, start and end of a declared stream |
 | `slots` | when row k happens, and the random numbers that belong to it |
 | `arrow_columns` | numbers, choices and decimals as Arrow columns, without Python per row |
 | `airline` | the operational system of an airline (hierarchical paper, Fig. 5) |
@@ -17,17 +19,8 @@ definition afterwards, without anything having been stored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
-from plait.generators import airline, auctions, smart_plugs
+from plait.generators.feed import Feed, feed
 from plait.generators.generator import GeneratedColumn, Generator
+from plait.generators.registry import GENERATORS
 
-__all__ = ["GENERATORS", "GeneratedColumn", "Generator"]
-
-GENERATORS: Mapping[str, Generator] = MappingProxyType(
-    {
-        generator.name: generator
-        for generator in (*airline.GENERATORS, *smart_plugs.GENERATORS, *auctions.GENERATORS)
-    }
-)
+__all__ = ["GENERATORS", "Feed", "GeneratedColumn", "Generator", "feed"]

@@ -68,7 +68,8 @@ def airline_queries(
     """So many CREATE CONTINUOUS QUERY statements over the streams of examples/airline.sql.
 
     The shares are exact, as far as whole numbers allow. `flights` is how many are open, of which each gate
-    agent looks at one; 120 are open at the rates of Fig. 5. With `sites`, each query is wanted at one of them.
+    agent looks at one; 120 are open at the rates of Fig. 5. With `sites`, each query is wanted at one of
+    them.
 
     >>> print(airline_queries(1, seed=7)[0])
     CREATE CONTINUOUS QUERY gate_1 AS
