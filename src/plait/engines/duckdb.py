@@ -1,22 +1,24 @@
-"""An in-memory DuckDB that behaves the same everywhere.
+"""A DuckDB, in memory or in a file, that behaves the same everywhere.
 
 Fixed here, so that no environment changes a result or reaches out of the machine: the time zone is UTC,
-nothing is installed or loaded from a network, nothing is spilled to the working directory, memory and threads
-are bounded. Every error of DuckDB leaves this module as one of ours: running out of memory is
-`InfeasibleError`, everything else `ExternalError`. Neither carries the SQL, in which secrets may be, nor the
-error that it came from, which quotes it.
+nothing is installed or loaded from a network, memory and threads are bounded. In memory, nothing is spilled;
+a database in a file spills to a folder beside it. Every error of DuckDB leaves this module as one of ours:
+running out of memory is `InfeasibleError`, everything else `ExternalError`. Neither carries the SQL, in which
+secrets may be, nor the error that it came from, which quotes it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from plait.errors import ExternalError, InfeasibleError, PlaitError
 
@@ -25,18 +27,24 @@ DEFAULT_THREADS = 2
 
 
 class Database:
-    """One connection. Tables made in it live until `close`."""
+    """One connection. Tables made in it live until `close`, or in the file that `path` names."""
 
-    def __init__(self, *, threads: int = DEFAULT_THREADS, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
+    def __init__(
+        self,
+        path: Path | None = None,
+        *,
+        threads: int = DEFAULT_THREADS,
+        memory_bytes: int = DEFAULT_MEMORY_BYTES,
+    ) -> None:
         self.memory_bytes = memory_bytes
         self._numbers = count()
         try:
             self._connection = duckdb.connect(
-                ":memory:",
+                ":memory:" if path is None else path,
                 config={
                     "threads": threads,
                     "memory_limit": f"{memory_bytes}B",
-                    "temp_directory": "",
+                    "temp_directory": "" if path is None else f"{path}.spill",
                     "autoinstall_known_extensions": False,
                     "autoload_known_extensions": False,
                     "allow_community_extensions": False,
@@ -56,6 +64,35 @@ class Database:
             return self._connection.execute(sql, parameters).fetchall()
         except duckdb.Error as error:
             raise self._translated(error) from None
+
+    def fetch_arrow(self, sql: str) -> pa.Table:
+        """Run a statement; its rows as Arrow has them."""
+        try:
+            return self._connection.sql(sql).to_arrow_table()
+        except duckdb.Error as error:
+            raise self._translated(error) from None
+
+    @contextmanager
+    def given(self, rows: pa.Table) -> Iterator[str]:
+        """A name by which statements can read the rows of an Arrow table."""
+        name = f"given_{next(self._numbers)}"
+        self._connection.register(name, rows)
+        try:
+            yield name
+        finally:
+            self._connection.unregister(name)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All statements within take effect together, or none of them if an error leaves the block."""
+        self.execute("BEGIN TRANSACTION")
+        try:
+            yield
+            self.execute("COMMIT")
+        except BaseException:
+            with suppress(duckdb.Error):  # a transaction that DuckDB gave up itself is over already
+                self._connection.execute("ROLLBACK")
+            raise
 
     def unused_name(self, meaning: str) -> str:
         """A quoted table name that nobody else has."""

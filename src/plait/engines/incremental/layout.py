@@ -1,0 +1,158 @@
+"""What of a plan is stored, and in which stages the rest is computed.
+
+The state of a query is a few **stores**, each a table of rows with their event times:
+
+- the rows of the inputs, as they are handed over (`Given`);
+- the rows of a sub-plan that is used as a stream by a window above it, once they are final (`Derived`): they
+  are computed once, and a stored table below them is seen as of the batch that gave them;
+- the rows that a row window counts, with their numbers (`Numbered`).
+
+Filters, projections and unions of inputs need no store: they are computed row by row where they are read.
+
+A **stage** computes a part of the plan over the stores: what it gives is added to a store, or is the result.
+Stages are in an order in which each finds in the stores what it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from plait.engines.incremental.bands import Band, hull, needed_of_inputs
+from plait.errors import InternalError
+from plait.plan.nodes import Filter, Node, Project, RowWindow, StreamScan, Union, Window
+
+
+@dataclass(frozen=True)
+class Given:
+    """The rows of an input."""
+
+    table: str
+    node: Node
+
+
+@dataclass(frozen=True)
+class Derived:
+    """The rows of a sub-plan, with the event times that they have as a stream."""
+
+    table: str
+    node: Node
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """The rows of a row window's input, numbered within their partition."""
+
+    table: str
+    node: Node
+    window: RowWindow
+
+
+Store: TypeAlias = Given | Derived | Numbered
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Computes `plan`, and puts its rows into a store; without one, they are the result."""
+
+    plan: Node
+    target: Derived | Numbered | None
+
+
+class Layout:
+    """The stores and stages of a plan whose streams are handed over as the rows of `inputs`."""
+
+    def __init__(self, plan: Node, inputs: Sequence[Node]) -> None:
+        self.given: Mapping[Node, Given] = {
+            node: Given(f"input_{number}", node) for number, node in enumerate(dict.fromkeys(inputs))
+        }
+        self.derived: dict[Node, Derived] = {}
+        self.numbered: dict[Node, Numbered] = {}
+        self.stages: list[Stage] = []
+        for node in self._ordered(plan, stored=()):
+            if isinstance(node, StreamScan) and node not in self.given:
+                raise InternalError("no-input", f"no input gives rows of stream `{node.stream}`")
+            if isinstance(node, Window) and node not in self.given:
+                self._store_input(node, node.input)
+        self.stages.append(Stage(plan, None))
+
+    @cached_property
+    def stores(self) -> tuple[Store, ...]:
+        return (*self.given.values(), *self.derived.values(), *self.numbered.values())
+
+    def nodes(self, stage: Stage) -> list[Node]:
+        """What a stage computes, inputs before what uses them; it ends at windows over stores."""
+        return list(self._ordered(stage.plan, stored={*self.derived, *self.numbered}))
+
+    def inputs(self, node: Node) -> tuple[Node, ...]:
+        """The inputs that are computed in the same stage."""
+        return self._inputs(node, stored={*self.derived, *self.numbered})
+
+    def store_read_by(self, node: Node) -> Store | None:
+        """The store whose rows a node reads, if it reads one."""
+        if node in self.given:
+            return self.given[node]
+        if isinstance(node, Window):
+            return self.numbered.get(node) or self.derived.get(node.input)
+        return None
+
+    def bands(self, stage: Stage, band: Band) -> dict[Node, Band]:
+        """What each node of a stage has to give so that the stage gives its rows of the band."""
+        needed: dict[Node, list[Band]] = {stage.plan: [band]}
+        for node in reversed(self.nodes(stage)):
+            own = hull(needed[node])
+            inputs = self.inputs(node)
+            if inputs:
+                for source, part in zip(inputs, needed_of_inputs(node, own), strict=True):
+                    needed.setdefault(source, []).append(part)
+        return {node: hull(parts) for node, parts in needed.items()}
+
+    def store_bands(self, bands: Mapping[Node, Band]) -> dict[Store, Band]:
+        """Which rows of the stores are read to give what the nodes have to give."""
+        read: dict[Store, list[Band]] = {}
+        for node, band in bands.items():
+            store = self.store_read_by(node)
+            if store is not None:
+                own_rows = isinstance(store, Given | Numbered)
+                read.setdefault(store, []).append(band if own_rows else needed_of_inputs(node, band)[0])
+        return {store: hull(parts) for store, parts in read.items()}
+
+    def _store_input(self, node: Window, source: Node) -> None:
+        if isinstance(node.window, RowWindow):
+            if node not in self.numbered:
+                store = Numbered(f"numbered_{len(self.numbered)}", node, node.window)
+                self.numbered[node] = store
+                self.stages.append(Stage(source, store))
+        elif not self._is_row_by_row(source) and source not in self.derived:
+            self.derived[source] = Derived(f"derived_{len(self.derived)}", source)
+            self.stages.append(Stage(source, self.derived[source]))
+
+    def _is_row_by_row(self, node: Node) -> bool:
+        if node in self.given:
+            return True
+        if isinstance(node, Filter | Project | Union):
+            return all(self._is_row_by_row(source) for source in node.inputs)
+        return False
+
+    def _inputs(self, node: Node, stored: Collection[Node]) -> tuple[Node, ...]:
+        if node in self.given:
+            return ()
+        if isinstance(node, Window) and (node in stored or node.input in stored):
+            return ()
+        return node.inputs
+
+    def _ordered(self, plan: Node, stored: Collection[Node]) -> Iterator[Node]:
+        seen: set[Node] = set()
+        stack = [(plan, False)]
+        while stack:
+            node, expanded = stack.pop()
+            if node in seen:
+                continue
+            if expanded:
+                seen.add(node)
+                yield node
+            else:
+                stack.append((node, True))
+                stack.extend((source, False) for source in reversed(self._inputs(node, stored)))

@@ -1,0 +1,160 @@
+"""Computes a query one micro-batch at a time, exactly, with bounded state in a DuckDB file.
+
+A micro-batch is one transaction: the new rows are stored; the watermark moves, and every stage computes the
+band of event times that has become final (`bands`), adding to the stores or giving results; the results are
+published; what no later band can need is deleted; the batch's id is noted. So a batch that was interrupted is
+done again from the same state, and one that was done is recognised by its id.
+
+Everything is given by that rule, also what would not have to wait for the watermark, such as combinations of
+inner joins: each result row comes once, in the batch in which the watermark passes its event time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from plait.batches import Batch, Outcome, Publish
+from plait.catalog import Stream
+from plait.engines.event_times import LAST_EVENT_TIME_US
+from plait.engines.incremental.bands import BEGINNING_US, END_US, Band, held_back_us
+from plait.engines.incremental.layout import Layout, Numbered, Stage, Store
+from plait.engines.incremental.numbering import delete_old_numbers, number_rows
+from plait.engines.incremental.slices import slices
+from plait.engines.incremental.state import Progress, State
+from plait.engines.incremental.statements import StageStatement
+from plait.expressions.arrow import arrow_schema
+from plait.expressions.duckdb import type_to_duckdb
+from plait.failpoints import reach
+from plait.plan.nodes import Node
+from plait.plan.signature import signature
+
+
+class IncrementalQuery:
+    """A plan whose streams are handed over as the rows of `inputs`, sub-plans of it.
+
+    `streams` says which stream each input is of. `columns` name the result's columns; `path` is the file.
+    """
+
+    def __init__(
+        self,
+        plan: Node,
+        inputs: Sequence[Node],
+        streams: Mapping[Node, Stream],
+        columns: Sequence[str],
+        path: Path,
+    ) -> None:
+        self._layout = Layout(plan, inputs)
+        self._streams = {node: streams[node].name.lower() for node in self._layout.given}
+        self._delays_us = {streams[node].name.lower(): streams[node].delay_us for node in self._layout.given}
+        self._schema = arrow_schema(columns, plan.types)
+        self._state = State(path, signature(plan), self._layout.stores)
+        self._database = self._state.database
+
+    def apply(
+        self, batch: Batch, rows: Mapping[Node, pa.Table], beats: Mapping[str, int], publish: Publish
+    ) -> Outcome:
+        """Compute a micro-batch, publish its results and commit. A batch that was done before is left alone.
+
+        Rows of an input have the columns `c0`, `c1`, … and `t`, their event time in microseconds. `beats` are
+        times that streams are known to have reached, by a stream's key.
+        """
+        before = self._state.progress()
+        if batch.id <= before.batch:
+            return self._state.outcome(batch.id)
+        with self._database.transaction():
+            seen_us, late_rows = self._take(before, rows, beats)
+            watermark_us = self._watermark_us(before, seen_us)
+            results = self._compute(batch, _closed_us(before.watermark_us), _closed_us(watermark_us))
+            publish(results)
+            if watermark_us is not None:
+                self._forget(_closed_us(watermark_us))
+            outcome = Outcome(results.num_rows, late_rows, watermark_us)
+            self._state.record(batch.id, seen_us, outcome)
+        reach("database-committed")
+        return outcome
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _take(
+        self, before: Progress, rows: Mapping[Node, pa.Table], beats: Mapping[str, int]
+    ) -> tuple[dict[str, int], Mapping[str, int]]:
+        """Store the rows that are not late; how far the streams are now, and the late rows of each."""
+        watermark_us = BEGINNING_US if before.watermark_us is None else before.watermark_us
+        seen_us = dict(before.seen_us)
+        late_rows: Counter[str] = Counter()
+        times = [(stream, us) for stream, us in beats.items() if stream in self._delays_us]
+        for node, store in self._layout.given.items():
+            if node not in rows or not rows[node].num_rows:
+                continue
+            with self._database.given(rows[node]) as given:
+                items = [f"c{k}::{type_to_duckdb(type_)}" for k, type_ in enumerate(node.types)]
+                self._database.execute(
+                    f"INSERT INTO {store.table} SELECT {', '.join([*items, 't'])} FROM {given} "
+                    f"WHERE t >= {watermark_us}"
+                )
+                ((last_us, late),) = self._database.fetch(
+                    f"SELECT max(t), count(*) FILTER (WHERE t < {watermark_us}) FROM {given}"
+                )
+            times.append((self._streams[node], last_us))
+            if late:
+                late_rows[self._streams[node]] += late
+        for stream, us in times:
+            seen_us[stream] = max(us, seen_us.get(stream, us))
+        return seen_us, dict(late_rows)
+
+    def _watermark_us(self, before: Progress, seen_us: Mapping[str, int]) -> int | None:
+        """The least of the streams' watermarks; none before each of them has one. It never goes back."""
+        if not self._delays_us.keys() <= seen_us.keys():
+            return None
+        least_us = min(seen_us[stream] - delay_us for stream, delay_us in self._delays_us.items())
+        return least_us if before.watermark_us is None else max(least_us, before.watermark_us)
+
+    def _compute(self, batch: Batch, before_us: int, now_us: int) -> pa.Table:
+        results = [self._schema.empty_table()]
+        for stage in self._layout.stages:
+            for band in slices(self._database, self._layout, stage, _given_band(stage, before_us, now_us)):
+                statement = StageStatement(self._layout, stage, band, batch.tables)
+                match stage.target:
+                    case None:
+                        results.append(self._fetch(stage, statement))
+                    case Numbered() as store:
+                        number_rows(self._database, store, str(statement))
+                    case store:
+                        self._database.execute(f"INSERT INTO {store.table} {statement}")
+        return pa.concat_tables(results)
+
+    def _fetch(self, stage: Stage, statement: StageStatement) -> pa.Table:
+        items = [f"c{k}::{type_to_duckdb(type_)} AS c{k}" for k, type_ in enumerate(stage.plan.types)]
+        rows = self._database.fetch_arrow(f"SELECT {', '.join(items)} FROM ({statement})")
+        return rows.rename_columns(self._schema.names).cast(self._schema)
+
+    def _forget(self, now_us: int) -> None:
+        """Delete what no later band needs."""
+        needed_from_us: dict[Store, int] = {}
+        for stage in self._layout.stages:
+            later = Band(now_us - held_back_us(stage.plan), END_US + 1)
+            for store, band in self._layout.store_bands(self._layout.bands(stage, later)).items():
+                needed_from_us[store] = min(band.from_us, needed_from_us.get(store, band.from_us))
+        for store, from_us in needed_from_us.items():
+            if isinstance(store, Numbered):
+                delete_old_numbers(self._database, store, from_us)
+            else:
+                self._database.execute(f"DELETE FROM {store.table} WHERE t < {from_us}")
+
+
+def _given_band(stage: Stage, before_us: int, now_us: int) -> Band:
+    """What a stage gives in the batch that moves the watermark."""
+    held_back = held_back_us(stage.plan)
+    return Band(before_us - held_back, now_us - held_back)
+
+
+def _closed_us(watermark_us: int | None) -> int:
+    """Up to where rows are complete. Beyond the last event time that can be, nothing is to come at all."""
+    if watermark_us is None:
+        return BEGINNING_US
+    return END_US if watermark_us > LAST_EVENT_TIME_US else watermark_us

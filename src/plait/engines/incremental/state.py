@@ -1,0 +1,121 @@
+"""The state of a query in a DuckDB file: the stores, how far each stream has come, and the batches done.
+
+Everything that a batch changes is changed in one transaction, so the file always is as after some batch. The
+file says which format it has and which plan it belongs to; any other is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from plait.batches import Outcome
+from plait.engines.duckdb import Database
+from plait.engines.incremental.layout import Numbered, Store
+from plait.errors import ExternalError
+from plait.expressions.duckdb import type_to_duckdb
+
+FORMAT = 1
+
+# Several queries share a machine; what does not fit is spilled beside the file.
+MEMORY_BYTES = 1024**3
+
+# Batches whose outcomes are remembered: as many as Spark keeps in its checkpoint.
+REMEMBERED_BATCHES = 100
+
+_TABLES = """
+CREATE TABLE plait_state (format INTEGER, plan VARCHAR);
+CREATE TABLE stream_progress (stream VARCHAR, seen_us BIGINT);
+CREATE TABLE batches (id BIGINT, result_rows BIGINT, watermark_us BIGINT);
+CREATE TABLE late_rows (batch BIGINT, stream VARCHAR, late BIGINT);
+"""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """After a batch: its id, the greatest event time (or beat) seen of each stream, the query's watermark."""
+
+    batch: int = -1
+    seen_us: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    watermark_us: int | None = None
+
+
+class State:
+    def __init__(self, path: Path, plan: str, stores: Iterable[Store]) -> None:
+        """Open the file, or make it. `plan` identifies what is computed."""
+        self._path = path
+        is_new = not path.exists()
+        try:
+            self.database = Database(path, memory_bytes=MEMORY_BYTES)
+        except ExternalError as error:
+            raise self._unusable("the state of a query cannot be opened", error.detail) from None
+        try:
+            if is_new:
+                self._create(plan, stores)
+            else:
+                self._check(plan)
+        except BaseException:
+            self.database.close()
+            raise
+
+    def progress(self) -> Progress:
+        done = self.database.fetch("SELECT id, watermark_us FROM batches ORDER BY id DESC LIMIT 1")
+        if not done:
+            return Progress()
+        seen = dict(self.database.fetch("SELECT stream, seen_us FROM stream_progress"))
+        return Progress(done[0][0], seen, done[0][1])
+
+    def outcome(self, batch: int) -> Outcome:
+        """What a batch gave that was done before; nothing is known any more of those long ago."""
+        done = self.database.fetch("SELECT result_rows, watermark_us FROM batches WHERE id = $1", [batch])
+        late = self.database.fetch("SELECT stream, late FROM late_rows WHERE batch = $1", [batch])
+        rows, watermark_us = done[0] if done else (0, None)
+        return Outcome(rows, dict(late), watermark_us)
+
+    def record(self, batch: int, seen_us: Mapping[str, int], outcome: Outcome) -> None:
+        """Note a batch as done, within its transaction."""
+        database = self.database
+        for table, column in (("batches", "id"), ("late_rows", "batch")):
+            database.execute(f"DELETE FROM {table} WHERE {column} <= $1", [batch - REMEMBERED_BATCHES])
+        database.execute(
+            "INSERT INTO batches VALUES ($1, $2, $3)", [batch, outcome.rows, outcome.watermark_us]
+        )
+        for stream, late in outcome.late_rows.items():
+            database.execute("INSERT INTO late_rows VALUES ($1, $2, $3)", [batch, stream, late])
+        database.execute("DELETE FROM stream_progress")
+        for stream, us in seen_us.items():
+            database.execute("INSERT INTO stream_progress VALUES ($1, $2)", [stream, us])
+
+    def _create(self, plan: str, stores: Iterable[Store]) -> None:
+        with self.database.transaction():
+            self.database.execute(_TABLES)
+            self.database.execute("INSERT INTO plait_state VALUES ($1, $2)", [FORMAT, plan])
+            for store in stores:
+                columns = [f"c{k} {type_to_duckdb(type_)}" for k, type_ in enumerate(store.node.types)]
+                numbers = ["number BIGINT"] if isinstance(store, Numbered) else []
+                definition = ", ".join([*columns, "t BIGINT", *numbers])
+                self.database.execute(f"CREATE TABLE {store.table} ({definition})")
+
+    def _check(self, plan: str) -> None:
+        try:
+            ((format_, stored_plan),) = self.database.fetch("SELECT format, plan FROM plait_state")
+        except (ExternalError, ValueError):
+            raise self._unusable("a file that should be the state of a query is none", "") from None
+        if format_ != FORMAT:
+            raise self._unusable(
+                "the state of a query was written by another version of Plait",
+                f"it has format {format_}, this version reads and writes format {FORMAT}",
+            )
+        if stored_plan != plan:
+            raise self._unusable("the state of a query belongs to another plan", "")
+
+    def _unusable(self, message: str, detail: str) -> ExternalError:
+        where = f"in {self._path}"
+        return ExternalError(
+            "state",
+            message,
+            detail=f"{where}\n{detail}" if detail else where,
+            hint="begin with a new state folder, or put back a copy of this one from before",
+        )

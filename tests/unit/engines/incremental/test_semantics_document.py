@@ -1,0 +1,44 @@
+"""Every example of docs/semantics.md, in micro-batches: as written, and in canonical form."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.unit.engines.incremental.feeding import Feed, run
+from tests.unit.evaluator.test_semantics_document import Example, examples, time, value
+
+from plait import language
+from plait.engines.duckdb import Database
+from plait.evaluator import StoredData, difference
+from plait.rewrite import canonicalise
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Database]:
+    with Database(threads=1) as database:
+        yield database
+
+
+@pytest.mark.parametrize("example", list(examples()), ids=lambda example: f"line-{example.line}")
+def test_example(example: Example, database: Database, tmp_path: Path) -> None:
+    workload = language.load_text(example.sql)
+    catalog = workload.catalog
+    rows, now = {}, None
+    for block in example.data:
+        relation = catalog.streams.get(block.name) or catalog.tables[block.name]
+        types = [column.type for column in relation.columns]
+        rows[block.name] = [tuple(map(value, line, types)) for line in block.lines]
+        now = time(block.options["now"]) if "now" in block.options else now
+    rng = random.Random(example.line)
+    with StoredData.from_rows(catalog, rows, database=database, now=now) as data:
+        for query in workload.queries.values():
+            for number, (plan, drained) in enumerate([(query.plan, False), (canonicalise(query.plan), True)]):
+                folder = tmp_path / f"{query.name}-{number}"
+                folder.mkdir()
+                feed = Feed.of(plan, data, folder)
+                given = run(feed, feed.batches(rng, most=4), drained=drained).rows
+                expected = feed.all_rows() if drained else feed.settled_rows()
+                assert not difference(expected, given), query.name
