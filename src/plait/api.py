@@ -1,4 +1,4 @@
-"""Plait in Python: open SQL files, check, plan and evaluate them.
+"""Plait in Python: open SQL files, check, plan and evaluate them, read results.
 
 The command line is a thin layer over this module, so that both always say the same. In a notebook a plan
 shows itself as a picture, rows and comparisons as tables.
@@ -26,11 +26,15 @@ from plait.planners import DEFAULT_PLANNER, PLANNERS, driver
 from plait.planners.base import PlanningStatus
 from plait.planners.driver import PlanReport
 from plait.quantity_text import bytes_per_s_text, counted, number_text
+from plait.runtime import DEFAULT_STATE
 from plait.statistics import Statistics, declared
 from plait.table_text import csv_field, json_value, table_text, value_text
 from plait.workload import Query, Workload
 
-if TYPE_CHECKING:  # loading the database takes a moment, and only evaluating needs it
+if TYPE_CHECKING:  # loading these takes a moment, and not every call needs them
+    import pandas
+    import pyarrow as pa
+
     from plait.evaluator import Result, StoredData
 
 ROWS_SHOWN = 20
@@ -131,14 +135,18 @@ class Session:
         reports = driver.compare(self.workload, planners, statistics=statistics)
         return Comparison([Plan(report) for report in reports])
 
-    def evaluate(self, query: str, *, as_of_watermark: bool = False) -> Rows:
+    def evaluate(self, query: str, *, as_of_watermark: bool = False) -> EvaluatedRows:
         """The rows that a query means over the stored data.
 
         Streams count as ended; with `as_of_watermark` only what their watermark has closed is given.
         """
         from plait.evaluator import evaluate
 
-        return Rows(evaluate(self.query(query), self._data, closed_only=as_of_watermark))
+        return EvaluatedRows(evaluate(self.query(query), self._data, closed_only=as_of_watermark))
+
+    def results(self, query: str, *, state: str | Path = DEFAULT_STATE) -> ResultRows:
+        """The rows of a query that a run with that state folder has published, also while it goes on."""
+        return published(self.query(query).name, state)
 
     @cached_property
     def _sampled(self) -> Statistics:
@@ -154,6 +162,18 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({_counts(self.workload)})"
+
+
+def published(query: str, state: str | Path = DEFAULT_STATE, results: str | Path | None = None) -> ResultRows:
+    """The rows of a query that a run with that state folder has published; of the SQL nothing is needed.
+
+    `results` says where the folders of results are, if they were moved since.
+    """
+    from plait.runtime.outlets import find
+    from plait.runtime.results import table
+
+    outlet = find(Path(state), query, None if results is None else Path(results))
+    return ResultRows(outlet.columns, outlet.types, table(outlet))
 
 
 def _counts(workload: Workload) -> str:
@@ -337,13 +357,14 @@ class Comparison(Sequence[Plan]):
 
 
 class Rows:
-    """The rows of an evaluated query, sorted by all columns."""
+    """Rows of a query with their columns."""
 
-    def __init__(self, result: Result) -> None:
-        self.columns: tuple[str, ...] = result.columns
-        self.types: tuple[Type, ...] = result.types
-        self.rows: tuple[tuple[Any, ...], ...] = result.rows
-        self.bad_records = dict(result.bad_records)
+    def __init__(
+        self, columns: Sequence[str], types: Sequence[Type], rows: Sequence[tuple[Any, ...]]
+    ) -> None:
+        self.columns = tuple(columns)
+        self.types = tuple(types)
+        self.rows = rows
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -376,7 +397,6 @@ class Rows:
             ],
             "row_count": len(self.rows),
             "rows": [[json_value(value) for value in row] for row in self.rows[:limit]],
-            "bad_records": self.bad_records,
         }
 
     def __repr__(self) -> str:
@@ -387,6 +407,33 @@ class Rows:
         more = len(self.rows) - len(shown)
         foot = f"<p>… {counted(more, 'more row')}</p>" if more else ""
         return _html_table(self.columns, shown) + foot
+
+
+class EvaluatedRows(Rows):
+    """What a query means over stored data, sorted by all columns."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(result.columns, result.types, result.rows)
+        self.bad_records = dict(result.bad_records)
+
+    def to_json(self, limit: int | None = None) -> dict[str, Any]:
+        return {**super().to_json(limit), "bad_records": self.bad_records}
+
+
+class ResultRows(Rows):
+    """What a run has published so far, in the order in which it did."""
+
+    def __init__(self, columns: Sequence[str], types: Sequence[Type], table: pa.Table) -> None:
+        from plait.runtime.arrow_rows import ArrowRows
+
+        super().__init__(columns, types, ArrowRows(table))
+        self._table = table
+
+    def to_arrow(self) -> pa.Table:
+        return self._table
+
+    def to_pandas(self) -> pandas.DataFrame:
+        return self._table.to_pandas()
 
 
 def _html_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from plait.api import ROWS_SHOWN, Rows, Session
+from plait.api import ROWS_SHOWN, EvaluatedRows, Session
 from plait.cli.invocation import (
     STANDARD,
     FileName,
@@ -127,19 +127,19 @@ def _is_file(argument: str) -> bool:
         return False
 
 
-def _evaluated(session: Session, name: str, as_of_watermark: bool) -> Rows:
+def _evaluated(session: Session, name: str, as_of_watermark: bool) -> EvaluatedRows:
     with progress(f"evaluating {name}"):
         return session.evaluate(name, as_of_watermark=as_of_watermark)
 
 
-def _table(name: str, rows: Rows, limit: int | None, output: str | None) -> str:
+def _table(name: str, rows: EvaluatedRows, limit: int | None, output: str | None) -> str:
     lines = [f"{name}: {counted(len(rows), 'row')}", *_set_aside(rows)]
     if rows.rows:
         lines.append(rows.to_text(limit, terminal_width(output)))
     return "\n".join(lines)
 
 
-def _set_aside(rows: Rows) -> list[str]:
+def _set_aside(rows: EvaluatedRows) -> list[str]:
     return [
         f"set aside: {counted(count, 'row')} of {stream} without a usable event time"
         for stream, count in rows.bad_records.items()

@@ -25,9 +25,6 @@ from plait.runtime.results_folder import batch_files, owner_of
 from plait.workload import Query
 
 FILE = "results.json"
-DEFAULT_STATE = Path("plait-state")
-DEFAULT_RESULTS = Path("results")
-
 DELTA = "delta"
 
 
