@@ -100,7 +100,7 @@ def unreadable(relation: Relation, file: Path, error: Exception) -> UserError:
     format_ = option(relation, "format").lower()
     match error:
         case ExternalError():
-            reason = _reason_of_duckdb(relation, file, error.detail)
+            reason = reason_of_duckdb(relation, file, error.detail)
         case OSError():
             reason = error.strerror or type(error).__name__  # its text holds the path
         case _:
@@ -135,6 +135,8 @@ def opened_text(file: Path) -> IO[str]:
 
 def _with_file_hint(relation: Relation, file: Path, hint: str) -> str:
     """Say first if the file does not look as if it belonged there."""
+    if relation.connector != "files":
+        return hint
     format_ = option(relation, "format").lower()
     suffixes = [suffix for suffix in file.suffixes if suffix != ".gz"]
     ending = suffixes[-1][1:].lower() if suffixes else ""
@@ -146,7 +148,8 @@ def _with_file_hint(relation: Relation, file: Path, hint: str) -> str:
     return "\n".join(hints)
 
 
-def _reason_of_duckdb(relation: Relation, file: Path, detail: str) -> str:
+def reason_of_duckdb(relation: Relation, file: Path, detail: str) -> str:
+    """What DuckDB says is wrong, without its advice and without the values of secrets."""
     reason = _KIND.sub("", _ADVICE.sub("", detail))
     for spelled in (literal_path(file), str(file.resolve())):
         reason = reason.replace(spelled, shown(relation, file))

@@ -1,9 +1,10 @@
 """Statistics from stored data, for `--sample`.
 
-Read are the first `SAMPLE_ROWS` rows of each relation, in the order of its files' names, less the bad
-records. The rate of a stream is its rows over the time between its first and its last event; the bytes of a
-row are those of its values. The rows of a table are counted, all of them. A relation without stored data
-stays unknown, and so does the rate of a stream whose rows all have one event time.
+Read are the first `SAMPLE_ROWS` rows of each relation, in the order of its files' names or as a generator
+makes them, less the bad records. The rate of a stream is its rows over the time between its first and its
+last event; the bytes of a row are those of its values. The rows of a table are counted, all of them. A
+relation without stored data stays unknown, and so does the rate of a stream whose rows all have one event
+time.
 
 Where more is stored than was read, numbers of distinct values are at least those given; a notice says so.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from plait.catalog import Catalog, Relation, Stream
-from plait.engines import stored_files
+from plait.engines import stored_relations
 from plait.engines.duckdb import Database
 from plait.engines.event_times import set_bad_records_aside
 from plait.expressions.types import Kind
@@ -30,7 +31,7 @@ def sample(catalog: Catalog) -> Statistics:
     notices: list[Notice] = []
     with Database() as database:
         for relation in (*catalog.streams.values(), *catalog.tables.values()):
-            if relation.connector == "files":
+            if stored_relations.is_stored(relation):
                 found = _sample_relation(database, relation, notices)
                 name = relation.name.lower()
                 estimates |= {
@@ -42,7 +43,7 @@ def sample(catalog: Catalog) -> Statistics:
 def _sample_relation(database: Database, relation: Relation, notices: list[Notice]) -> dict[str, float]:
     with database.temporary("stored") as stored, database.temporary("sample") as good:
         # One row more, to see whether there are more.
-        stored_files.load(database, relation, stored, max_rows=SAMPLE_ROWS + 1)
+        stored_relations.load(database, relation, stored, max_rows=SAMPLE_ROWS + 1)
         ((rows_read,),) = database.fetch(f"SELECT count(*) FROM {stored}")
         if rows_read > SAMPLE_ROWS:
             notices.append(
@@ -56,7 +57,7 @@ def _sample_relation(database: Database, relation: Relation, notices: list[Notic
             found = _measured(database, relation, stored)
             if found:
                 whole = rows_read <= SAMPLE_ROWS
-                found["rows"] = rows_read if whole else stored_files.count(database, relation)
+                found["rows"] = rows_read if whole else stored_relations.count(database, relation)
             return found
         bad_records = set_bad_records_aside(database, relation, stored, good, now=None)
         if bad_records:

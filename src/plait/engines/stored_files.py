@@ -19,7 +19,6 @@ one after the other, so that an error can name the one that is wrong.
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -38,19 +37,16 @@ from plait.engines.data_errors import (
     unreadable,
 )
 from plait.engines.duckdb import Database, quoted, text_literal
+from plait.engines.stored_types import select_items
 from plait.errors import ExternalError, InternalError, UserError, closest
 from plait.expressions.duckdb import type_to_duckdb
-from plait.expressions.types import INTEGER_BITS, INTEGER_DIGITS, Kind, Type
+from plait.expressions.types import Kind
 
 # How a value may be written in CSV and JSON, as regular expressions of DuckDB for the whole text.
 _INTEGER = "[+-]?[0-9]+"
 _DOUBLE = "(?i)[+-]?(([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?|nan|inf|infinity)"
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TIMESTAMP = _DATE + "([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?"
-
-_SIGNED_BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
-_UNSIGNED_BITS = {"UTINYINT": 8, "USMALLINT": 16, "UINTEGER": 32, "UBIGINT": 64}
-_TIMESTAMPS = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"}
 
 
 def load(database: Database, relation: Relation, table: str, max_rows: int | None = None) -> None:
@@ -93,12 +89,6 @@ def position(relation: Relation, column: str) -> int:
 
 def data_files(relation: Relation) -> list[Path]:
     """The files that hold the relation's rows, sorted by name."""
-    if relation.connector != "files":
-        raise UserError(
-            "no-stored-data",
-            f"{described(relation)} has no stored data",
-            hint="declare it WITH (connector = 'files', path = '…', format = 'parquet' | 'csv' | 'json')",
-        )
     path = Path(option(relation, "path"))
     try:
         if path.is_file():
@@ -167,22 +157,13 @@ def _parquet_source(database: Database, relation: Relation, file: Path) -> str:
         schema = database.fetch(f"DESCRIBE SELECT * FROM {source}")
     except ExternalError as error:
         raise unreadable(relation, file, error) from None
-    stored = {str(name).lower(): (str(name), str(type_)) for name, type_, *_ in schema}
-    items = []
-    for index, column in enumerate(relation.columns):
-        name, stored_type = stored.get(column.name.lower(), ("", ""))
-        if not name:
-            raise missing_column(relation, column, file, [n for n, _ in stored.values()])
-        if not _holds(column, stored_type):
-            raise UserError(
-                "stored-type",
-                f"column `{column.name}` of {described(relation)} is declared "
-                f"{column.storage or column.type} but stored as {stored_type}",
-                detail=f"in {shown(relation, file)}",
-                hint="declare the stored type, and CAST in the queries",
-            )
-        items.append(f"{quoted(name)}::{type_to_duckdb(column.type)} AS c{index}")
-    return f"SELECT {', '.join(items)} FROM {source}"
+    items = select_items(
+        relation,
+        schema,
+        f"in {shown(relation, file)}",
+        lambda column, present: missing_column(relation, column, file, present),
+    )
+    return f"SELECT {items} FROM {source}"
 
 
 def _csv_source(relation: Relation, file: Path, number: int) -> str:
@@ -281,36 +262,6 @@ def _parsing(column: ColumnDefinition, text: str) -> tuple[str, str]:
             return matches(_TIMESTAMP), f"TRY_CAST({text} AS TIMESTAMPTZ)::TIMESTAMP"
         case _:
             return matches(_INTEGER), plain
-
-
-def _holds(column: ColumnDefinition, stored: str) -> bool:
-    """Whether every value of the stored DuckDB type is one of the declared type, unchanged."""
-    type_ = column.type
-    match type_.kind:
-        case Kind.BOOLEAN | Kind.DATE:
-            return stored == str(type_)
-        case Kind.STRING:
-            return stored == "VARCHAR"
-        case Kind.DOUBLE:
-            return stored == "FLOAT" or (stored == "DOUBLE" and column.storage.upper() != "FLOAT")
-        case Kind.TIMESTAMP:
-            return stored in _TIMESTAMPS
-        case Kind.DECIMAL:
-            return _decimal_holds(type_, stored)
-        case kind if kind in INTEGER_BITS:
-            bits = INTEGER_BITS[kind]
-            return _SIGNED_BITS.get(stored, 65) <= bits or _UNSIGNED_BITS.get(stored, 65) < bits
-        case _:
-            return False
-
-
-def _decimal_holds(type_: Type, stored: str) -> bool:
-    whole_digits = type_.precision - type_.scale
-    if match := re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", stored):
-        precision, scale = int(match[1]), int(match[2])
-        return scale <= type_.scale and precision - scale <= whole_digits
-    stored_digits = {bits: INTEGER_DIGITS[kind] for kind, bits in INTEGER_BITS.items()}
-    return stored in _SIGNED_BITS and stored_digits[_SIGNED_BITS[stored]] <= whole_digits
 
 
 def _delimiter(relation: Relation) -> str:

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import TracebackType
 
+import pyarrow as pa
+
 from plait.catalog import Catalog, Relation, Stream
-from plait.engines import stored_files
+from plait.engines import stored_files, stored_relations
 from plait.engines.duckdb import Database
 from plait.engines.event_times import set_bad_records_aside
 from plait.expressions.duckdb import type_to_duckdb
@@ -49,7 +51,7 @@ class StoredData:
         self,
         catalog: Catalog,
         *,
-        rows: Mapping[str, Rows] | None = None,
+        rows: Mapping[str, Rows | pa.Table] | None = None,
         database: Database | None = None,
         now: datetime | None = None,
     ) -> None:
@@ -78,10 +80,21 @@ class StoredData:
 
         Times are naive `datetime`s in UTC, or aware ones. Give a `database` to share it with other data.
         """
-        unknown = [n for n in rows if n.lower() not in catalog.streams and n.lower() not in catalog.tables]
-        if unknown:
-            raise ValueError(f"no such stream or table: {', '.join(unknown)}")
+        _check_names(catalog, rows)
         return cls(catalog, rows=rows, database=database, now=now)
+
+    @classmethod
+    def from_tables(
+        cls,
+        catalog: Catalog,
+        tables: Mapping[str, pa.Table],
+        *,
+        database: Database | None = None,
+        now: datetime | None = None,
+    ) -> StoredData:
+        """Rows as Arrow tables, their columns found by name; a source that is not named is empty."""
+        _check_names(catalog, tables)
+        return cls(catalog, rows=tables, database=database, now=now)
 
     def stream(self, name: str) -> SourceTable:
         return self._source(self.catalog.stream(name))
@@ -122,10 +135,7 @@ class StoredData:
     def _load(self, relation: Relation) -> SourceTable:
         name = self.database.unused_name(relation.name)
         with self.database.temporary("stored") as raw:
-            if self._rows is None:
-                stored_files.load(self.database, relation, raw)
-            else:
-                self._load_rows(relation, self._rows.get(relation.name.lower(), ()), raw)
+            self._load_raw(relation, raw)
             items = [
                 # -0.0 + 0.0 is 0.0
                 f"c{index} + 0.0::DOUBLE AS c{index}" if column.type.kind is Kind.DOUBLE else f"c{index}"
@@ -139,6 +149,16 @@ class StoredData:
         ((last_us,),) = self.database.fetch(f"SELECT max(t) FROM {name}")
         return SourceTable(name, relation, bad_records=bad_records, last_us=last_us)
 
+    def _load_raw(self, relation: Relation, table: str) -> None:
+        if self._rows is None:
+            stored_relations.load(self.database, relation, table)
+            return
+        given = self._rows.get(relation.name.lower(), ())
+        if isinstance(given, pa.Table):
+            stored_relations.load_given(self.database, relation, given, table)
+        else:
+            self._load_rows(relation, given, table)
+
     def _load_rows(self, relation: Relation, rows: Rows, table: str) -> None:
         for row in rows:
             if len(row) != len(relation.columns):
@@ -151,6 +171,12 @@ class StoredData:
             items.append(f"unnest(${index + 1}::{column.storage or type_}[])::{type_} AS c{index}")
             values.append([_in_utc(row[index]) for row in rows])
         self.database.execute(f"CREATE TABLE {table} AS SELECT {', '.join(items)}", values)
+
+
+def _check_names(catalog: Catalog, rows: Mapping[str, object]) -> None:
+    unknown = [n for n in rows if n.lower() not in catalog.streams and n.lower() not in catalog.tables]
+    if unknown:
+        raise ValueError(f"no such stream or table: {', '.join(unknown)}")
 
 
 def _in_utc(value: object) -> object:

@@ -252,8 +252,6 @@ def test_missing_data_is_named(tmp_path: Path) -> None:
     assert failure(stream(tmp_path, "xml")).code == "no-files"
     (tmp_path / "a.xml").write_text("<a/>")
     assert failure(stream(tmp_path, "xml")).code == "unknown-format"
-    planned_only = Stream("s", (ColumnDefinition("at", TIMESTAMP),), connector="", event_time="at")
-    assert failure(planned_only).code == "no-stored-data"
 
 
 def test_lines_are_those_of_the_file(tmp_path: Path) -> None:
