@@ -28,7 +28,7 @@ from plait.planners.driver import PlanReport
 from plait.quantity_text import bytes_per_s_text, counted, number_text
 from plait.runtime import DEFAULT_STATE
 from plait.statistics import Statistics, declared
-from plait.table_text import csv_field, json_value, table_text, value_text
+from plait.table_text import csv_text, json_value, table_text, value_text
 from plait.workload import Query, Workload
 
 if TYPE_CHECKING:  # loading these takes a moment, and not every call needs them
@@ -384,8 +384,7 @@ class Rows:
 
     def to_csv(self, limit: int | None = None) -> str:
         """As `format = 'csv'` reads it: NULL is an empty field, an empty string is quoted."""
-        lines = [self.columns, *self.rows[:limit]]
-        return "".join(",".join(map(csv_field, line)) + "\n" for line in lines)
+        return csv_text([self.columns, *self.rows[:limit]])
 
     def to_json(self, limit: int | None = None) -> dict[str, Any]:
         """Columns with their types, and the rows as lists. What JSON has no numbers for is text: decimals,

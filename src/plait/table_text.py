@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -62,6 +62,15 @@ def value_text(value: object) -> str:
             return f"{value:f}"
         case _:
             return str(value)
+
+
+def csv_text(rows: Iterable[Sequence[object]]) -> str:
+    """Lines as `format = 'csv'` reads them.
+
+    >>> csv_text([("car", "mph"), ("SOXFAN4", None)])
+    'car,mph\\nSOXFAN4,\\n'
+    """
+    return "".join(",".join(map(csv_field, row)) + "\n" for row in rows)
 
 
 def csv_field(value: object) -> str:

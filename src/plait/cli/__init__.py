@@ -27,6 +27,7 @@ COMMANDS = {
     "check": "Check declarations and queries, and say everything that is wrong with them.",
     "plan": "Plan all queries together, and show what is shared and what it costs.",
     "evaluate": "Compute what queries mean over stored data.",
+    "results": "Show the rows that a run has published.",
     "demo": "A guided tour on example data.",
     "bench": "Measure Plait; every figure is written down with how it was made.",
     "completion": "Print the completion script of your shell.",

@@ -5,13 +5,21 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from plait.errors import ExternalError, UserError
 
 
 def write_atomically(path: Path, text: str) -> None:
+    with written_atomically(path) as file:
+        file.write(text.encode())
+
+
+@contextmanager
+def written_atomically(path: Path) -> Iterator[IO[bytes]]:
     """Write beside the target, then rename: a reader, or a crash, never meets half a file.
 
     A link stays a link: the file that it leads to is replaced, and keeps its permissions.
@@ -23,16 +31,18 @@ def write_atomically(path: Path, text: str) -> None:
         handle, temporary = tempfile.mkstemp(
             dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".tmp"
         )
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            yield file
         # mkstemp makes private files; a result is as readable as the old one, or as any other new file.
         Path(temporary).chmod(mode)
         Path(temporary).replace(target)
-    except (OSError, ValueError) as error:  # a name with NUL in it is a ValueError
+    except BaseException as error:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise ExternalError("output", f"cannot write {path}: {reason or error}") from error
+        if isinstance(error, OSError | ValueError):  # a name with NUL in it is a ValueError
+            reason = error.strerror if isinstance(error, OSError) else None
+            raise ExternalError("output", f"cannot write {path}: {reason or error}") from error
+        raise
 
 
 def check_overwrites_nothing_read(output: str | None, read: Iterable[Path]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, TypeAlias, overload
@@ -9,6 +10,7 @@ from typing import Any, TypeAlias, overload
 import pyarrow as pa
 
 from plait.expressions.types import TIMESTAMP_RANGE_US
+from plait.table_text import json_value
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -53,6 +55,17 @@ class ArrowRows(Sequence[Row]):
         return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
 
     __hash__ = None  # type: ignore[assignment]  # as lists have none
+
+
+def json_lines(table: pa.Table) -> Iterator[str]:
+    """One object a row, with the line's end.
+
+    >>> print(*json_lines(pa.table({"plug": [1], "room": ["hall"]})), sep="", end="")
+    {"plug": 1, "room": "hall"}
+    """
+    for row in ArrowRows(table):
+        line = dict(zip(table.column_names, map(json_value, row), strict=True))
+        yield json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _values(column: pa.Array) -> list[Any]:

@@ -7,7 +7,6 @@ so each row is there once; what is printed is printed again; what goes through S
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,9 +21,9 @@ from plait.errors import InternalError
 from plait.expressions.arrow import arrow_schema
 from plait.quantity_text import counted
 from plait.runtime import results_folder
-from plait.runtime.arrow_rows import ArrowRows
+from plait.runtime.arrow_rows import ArrowRows, json_lines
 from plait.runtime.outlets import folder_of
-from plait.table_text import json_value, table_text, value_text
+from plait.table_text import table_text, value_text
 from plait.workload import Query
 
 
@@ -78,10 +77,7 @@ def _write_parquet(rows: pa.Table, file: IO[bytes]) -> None:
 
 
 def _write_json_lines(rows: pa.Table, file: IO[bytes]) -> None:
-    columns = rows.column_names
-    for row in ArrowRows(rows):
-        line = dict(zip(columns, map(json_value, row), strict=True))
-        file.write(json.dumps(line, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+    file.writelines(line.encode() for line in json_lines(rows))
 
 
 _FILES: dict[SinkKind, tuple[str, Callable[[pa.Table, IO[bytes]], None]]] = {
