@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from plait.deployment.stages import Stages
 from plait.plan.nodes import Node
 
 
@@ -32,7 +33,10 @@ class Input:
 
 @dataclass(frozen=True)
 class Fragment:
-    """`plan` is canonical; its columns are the query's, in order. The inputs are sub-plans of it."""
+    """`plan` is canonical; its columns are the query's, in order. The inputs are sub-plans of it.
+
+    `stages` are there if the way is native, and `reasons` why it is not.
+    """
 
     query: str
     columns: tuple[str, ...]
@@ -40,3 +44,4 @@ class Fragment:
     inputs: tuple[Input, ...]
     way: Way
     reasons: tuple[str, ...] = ()
+    stages: Stages | None = None

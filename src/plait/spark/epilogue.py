@@ -1,0 +1,155 @@
+"""The last part of a query that runs natively: ordinary batch operations on the rows of each micro-batch.
+
+Stored tables are read here, from the copies that the batch names, so that a change between two batches is seen
+and a batch that is computed again sees what it saw before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
+
+from plait.batches import Batch
+from plait.catalog import Catalog
+from plait.deployment.stages import EpilogueStage, FinishStage, LookupStage, TopStage
+from plait.expressions.arrow import arrow_schema
+from plait.expressions.nodes import Expression
+from plait.expressions.spark import to_spark, type_to_spark
+from plait.expressions.types import Kind
+from plait.plan.nodes import (
+    Filter,
+    Join,
+    Node,
+    OuterJoin,
+    OuterKind,
+    Project,
+    Static,
+    TableScan,
+    Ticking,
+    Top,
+)
+
+_SPARK_JOIN = {OuterKind.LEFT: "left_outer", OuterKind.RIGHT: "right_outer"}
+
+
+class Epilogue:
+    """`begin` is the relation that the streaming part computes."""
+
+    def __init__(
+        self, begin: Node, stages: Sequence[EpilogueStage], columns: Sequence[str], catalog: Catalog
+    ) -> None:
+        self._begin = begin
+        self._stages = stages
+        self._end = stages[-1].output if stages else begin
+        self._schema = arrow_schema(columns, self._end.types)
+        self._catalog = catalog
+
+    def handed_over(self, frame: DataFrame) -> DataFrame:
+        """What a batch needs of the streaming part's frame: its columns, and the tick in microseconds."""
+        return frame.select(*(F.expr(item) for item in [*_columns(self._begin), *self._tick()]))
+
+    def table(self, rows: DataFrame, batch: Batch) -> pa.Table:
+        """The result's rows of a batch. Runs the batch."""
+        frame = rows.select(*_columns(self._begin), *_hidden(self._begin))
+        for stage in self._stages:
+            frame = self._applied(stage, frame, batch)
+        casts = [f"CAST(c{k} AS {type_to_spark(type_)}) AS c{k}" for k, type_ in enumerate(self._end.types)]
+        table = frame.selectExpr(*casts).toArrow()
+        return table.rename_columns(self._schema.names).cast(self._schema)
+
+    def _tick(self) -> list[str]:
+        return ["unix_micros(tick) AS tick"] if isinstance(self._begin.timing, Ticking) else []
+
+    def _applied(self, stage: EpilogueStage, frame: DataFrame, batch: Batch) -> DataFrame:
+        match stage:
+            case FinishStage(node):
+                return _finished(node, frame)
+            case TopStage(node):
+                return _first(node, frame)
+            case LookupStage(node):
+                return self._looked_up(node, frame, batch)
+            case _:
+                assert_never(stage)
+
+    def _looked_up(self, node: Join | OuterJoin, frame: DataFrame, batch: Batch) -> DataFrame:
+        left, right = node.inputs
+        moving = "r" if isinstance(left.timing, Static) else "l"
+        frames = [
+            self._stored(source, frame, batch) if isinstance(source.timing, Static) else frame
+            for source in node.inputs
+        ]
+        sides = [
+            side.select(
+                *(F.col(name).alias(f"{prefix}_{name}") for name in _columns(source)),
+                *(F.col(name).alias(f"{prefix}_{name}") for name in _hidden(source)),
+            )
+            for prefix, side, source in zip("lr", frames, node.inputs, strict=True)
+        ]
+        names = [
+            f"{prefix}_{name}" for prefix, source in (("l", left), ("r", right)) for name in _columns(source)
+        ]
+        window_end = f"timestamp_micros({moving}_tick)" if _hidden(node) else None
+        condition = F.expr(to_spark(node.predicate, names, window_end=window_end))
+        how = _SPARK_JOIN[node.outer] if isinstance(node, OuterJoin) else "inner"
+        return (
+            sides[0]
+            .join(sides[1], condition, how)
+            .select(
+                *(F.col(name).alias(f"c{k}") for k, name in enumerate(names)),
+                *(F.col(f"{moving}_{name}").alias(name) for name in _hidden(node)),
+            )
+        )
+
+    def _stored(self, node: Node, frame: DataFrame, batch: Batch) -> DataFrame:
+        """A stored table as of the batch, filtered and projected."""
+        match node:
+            case TableScan(table, columns):
+                relation = self._catalog.table(table)
+                stored = frame.sparkSession.read.parquet(str(batch.tables[relation.name.lower()]))
+                items = []
+                for k, field in enumerate(columns):
+                    item = f"CAST(`{field.name.replace('`', '``')}` AS {type_to_spark(field.type)})"
+                    # -0.0 + 0.0 is 0.0
+                    items.append(
+                        f"{item} + 0.0D AS c{k}" if field.type.kind is Kind.DOUBLE else f"{item} AS c{k}"
+                    )
+                return stored.selectExpr(*items)
+            case Filter() | Project():
+                return _finished(node, self._stored(node.input, frame, batch))
+            case _:
+                raise AssertionError(node.kind)
+
+
+def _finished(node: Filter | Project, frame: DataFrame) -> DataFrame:
+    if isinstance(node, Filter):
+        return frame.where(_printed(node.predicate, node.input))
+    items = [f"{_printed(expression, node.input)} AS c{k}" for k, expression in enumerate(node.expressions)]
+    return frame.selectExpr(*items, *_hidden(node))
+
+
+def _first(node: Top, frame: DataFrame) -> DataFrame:
+    keys = [
+        f"{_printed(key.expression, node.input)} {'DESC' if key.descending else 'ASC'} "
+        f"NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+        for key in node.order
+    ]
+    ties = [f"{name} ASC NULLS FIRST" for name in _columns(node)]
+    place = f"row_number() OVER (PARTITION BY tick ORDER BY {', '.join([*keys, *ties])}) AS place"
+    return frame.selectExpr("*", place).where(f"place <= {node.count}").drop("place")
+
+
+def _printed(expression: Expression, node: Node) -> str:
+    window_end = "timestamp_micros(tick)" if _hidden(node) else None
+    return to_spark(expression, _columns(node), window_end=window_end)
+
+
+def _columns(node: Node) -> list[str]:
+    return [f"c{k}" for k in range(len(node.types))]
+
+
+def _hidden(node: Node) -> list[str]:
+    return ["tick"] if isinstance(node.timing, Ticking) else []

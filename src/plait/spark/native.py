@@ -1,0 +1,467 @@
+"""Runs a fragment on Spark's own streaming operators, in append mode: the stages applied.
+
+How a relation is a DataFrame: its columns are `c0`, `c1`, …; beside them stands one event-time column, by which
+Spark knows what is late and what it can forget. That Spark takes a column for one is a matter of its metadata
+(`spark.watermarkDelayMs`), which is why every such column is tagged where it is made.
+
+| timing | beside the columns |
+|---|---|
+| `Flowing` | `t`, the event time |
+| `Windowed` | `t`, the greatest of the event times; of several streams also each, `t0`, `t1`, … (BIGINT, µs) |
+| `Ticking` | `tick`, the end of the window |
+
+Two things are done against Spark's optimizer. It moves filters below `withWatermark` if they do not mention the
+event time, also filters that it makes up itself (a join key is not NULL); there they would take away the rows
+that move the watermark. So above the watermark every column is made to depend on the event time. And it drops
+a source of which it can tell that it gives no row, and with it that source's watermark; so a predicate without
+columns is made to depend on the event time too.
+
+What comes out of the streaming part are the rows of the result and, in the same frame, one row for each row of
+a stream that an operator could find too late, with the last watermark (µs) for which it is in time. Each batch
+is computed by a single action that also counts those that were too late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol, assert_never
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
+
+from plait.batches import Batch, Outcome, Publish
+from plait.catalog import Catalog
+from plait.deployment.fragments import Fragment
+from plait.deployment.native_lowering import equalities
+from plait.deployment.stages import (
+    AggregateStage,
+    Distinct,
+    IntervalJoinStage,
+    KeepStage,
+    Probe,
+    ReadStage,
+    SelectStage,
+    Stage,
+    Stages,
+    TickJoinStage,
+    TicksStage,
+    UniteStage,
+)
+from plait.expressions.aggregates import AggregateCall
+from plait.expressions.nodes import TRUE, Column, Expression, columns_of
+from plait.expressions.spark import aggregate_to_spark, to_spark, type_to_spark
+from plait.expressions.types import DOUBLE
+from plait.plan.nodes import (
+    Filter,
+    Join,
+    Node,
+    OuterJoin,
+    OuterKind,
+    StreamScan,
+    Ticking,
+    TickWindow,
+    Windowed,
+)
+from plait.spark.epilogue import Epilogue
+
+_EVENT_TIME = {"spark.watermarkDelayMs": 0}
+_EPOCH = "TIMESTAMP '1970-01-01 00:00:00'"  # every event time is later
+
+# The columns of a late row: which stream, and the last watermark for which the row is in time.
+_LATE_STREAM = "late_stream"
+_IN_TIME_UNTIL = "in_time_until"
+
+
+class StreamRows(Protocol):
+    """Where rows come from: `spark.sources.Sources`."""
+
+    def rows(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame: ...
+
+
+def native(fragment: Fragment, catalog: Catalog, sources: StreamRows, beats: Path) -> NativeComputation:
+    """The fragment's stages, ready to be written."""
+    assert fragment.stages is not None, fragment.query
+    return NativeComputation(fragment, fragment.stages, catalog, sources, beats)
+
+
+class NativeComputation:
+    def __init__(
+        self, fragment: Fragment, stages: Stages, catalog: Catalog, sources: StreamRows, beats: Path
+    ) -> None:
+        self._readers = {
+            name: _StreamReader(name, scans, catalog, sources, beats)
+            for name, scans in _scans_by_stream(stages).items()
+        }
+        self._epilogue = Epilogue(stages.streaming[-1].output, stages.epilogue, fragment.columns, catalog)
+        self._streams = sorted({probe.scan.stream.lower() for probe in stages.probes})
+        results = self._epilogue.handed_over(self._applied(stages.streaming))
+        results = results.select(
+            "*",
+            F.expr(f"CAST(NULL AS INT) AS {_LATE_STREAM}"),
+            F.expr(f"CAST(NULL AS BIGINT) AS {_IN_TIME_UNTIL}"),
+        )
+        for number, stream in enumerate(self._streams):
+            probes = [probe for probe in stages.probes if probe.scan.stream.lower() == stream]
+            late = (
+                self._readers[stream]
+                .probed(probes)
+                .select(F.lit(number).cast("int").alias(_LATE_STREAM), F.col(_IN_TIME_UNTIL))
+            )
+            results = results.unionByName(late, allowMissingColumns=True)
+        self.frame = results
+
+    def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Outcome:
+        """Compute one batch, publish its rows and count the rows of streams that came too late."""
+        observation = None
+        is_result = F.col(_LATE_STREAM).isNull()
+        if self._streams and batch.late_before_us is not None:
+            observation = Observation()
+            frame = frame.where(is_result | (F.col(_IN_TIME_UNTIL) <= F.lit(batch.late_before_us))).observe(
+                observation,
+                *(
+                    F.count_if(F.col(_LATE_STREAM) == number).alias(f"late_{number}")
+                    for number in range(len(self._streams))
+                ),
+            )
+        rows = self._epilogue.table(frame.where(is_result), batch)
+        publish(rows)
+        if observation is None:
+            return Outcome(rows.num_rows)
+        counts = observation.get
+        late_rows = {stream: counts[f"late_{k}"] for k, stream in enumerate(self._streams)}
+        return Outcome(rows.num_rows, {stream: count for stream, count in late_rows.items() if count})
+
+    def _applied(self, stages: Sequence[Stage]) -> DataFrame:
+        frames: list[DataFrame] = []
+        for stage in stages:
+            inputs = [frames[k] for k in stage.inputs]
+            nodes = [stages[k].output for k in stage.inputs]
+            match stage:
+                case ReadStage(scan):
+                    frames.append(self._readers[scan.stream.lower()].read(scan))
+                case SelectStage():
+                    frames.append(_selected(stage, *inputs))
+                case UniteStage():
+                    frames.append(_united(stage, inputs))
+                case KeepStage():
+                    frames.append(_as_stream(inputs[0], nodes[0]))
+                case TicksStage():
+                    frames.append(_at_ticks(stage, _as_stream(inputs[0], nodes[0])))
+                case AggregateStage():
+                    frames.append(_aggregated(stage, *inputs))
+                case IntervalJoinStage():
+                    frames.append(_joined_in_time(stage, *inputs))
+                case TickJoinStage():
+                    frames.append(_joined_at_ticks(stage, *inputs))
+                case _:
+                    assert_never(stage)
+        return frames[-1]
+
+
+# Reading
+
+
+def _scans_by_stream(stages: Stages) -> Mapping[str, list[StreamScan]]:
+    scans: dict[str, list[StreamScan]] = {}
+    for stage in stages.streaming:
+        if isinstance(stage, ReadStage):
+            scans.setdefault(stage.output.stream.lower(), []).append(stage.output)
+    return scans
+
+
+class _StreamReader:
+    """A stream that a fragment reads: once, with all columns that any of its scans needs."""
+
+    def __init__(
+        self, name: str, scans: Sequence[StreamScan], catalog: Catalog, sources: StreamRows, beats: Path
+    ) -> None:
+        stream = catalog.stream(name)
+        wanted = {field.name.lower() for scan in scans for field in scan.columns}
+        columns = [column.name for column in stream.columns if column.name.lower() in wanted]
+        self._place = {column.lower(): place for place, column in enumerate(columns)}
+        self._rows = sources.rows(stream.name, columns, beats)
+        delay_ms = -(-stream.delay_us // 1000) + 1
+        barred = [f"CASE WHEN t > {_EPOCH} THEN {c} END AS {c}" for c in (*self._names, "beat")]
+        self._timely = (
+            self._rows.withWatermark("t", f"{delay_ms} milliseconds")
+            .selectExpr(*barred, "t")
+            .where("NOT beat")
+        )
+
+    @property
+    def _names(self) -> list[str]:
+        return [f"c{place}" for place in self._place.values()]
+
+    def read(self, scan: StreamScan) -> DataFrame:
+        """The columns of a scan, and `t`; under the watermark."""
+        columns = [f"{name} AS c{k}" for k, name in enumerate(self._columns_of(scan))]
+        return self._timely.select(*map(F.expr, columns), _event_time("t"))
+
+    def probed(self, probes: Sequence[Probe]) -> DataFrame:
+        """`in_time_until` of every row that goes one of the ways."""
+        until = [self._in_time_until(probe) for probe in probes]
+        least = until[0] if len(until) == 1 else f"least({', '.join(until)})"
+        return self._rows.where("NOT beat").select(F.expr(f"{least} AS {_IN_TIME_UNTIL}")).dropna()
+
+    def _in_time_until(self, probe: Probe) -> str:
+        names = self._columns_of(probe.scan)
+        last = "unix_micros(t)"
+        if probe.window is not None:
+            last = f"array_min({_ticks(probe.window)})"
+            if probe.tick_predicate != TRUE:
+                holds = to_spark(probe.tick_predicate, names, window_end="timestamp_micros(tick)")
+                last = f"array_min(filter({_ticks(probe.window)}, tick -> {holds}))"
+        return f"CASE WHEN {to_spark(probe.predicate, names)} THEN {last} + {probe.hold_ms * 1000} END"
+
+    def _columns_of(self, scan: StreamScan) -> list[str]:
+        return [f"c{self._place[field.name.lower()]}" for field in scan.columns]
+
+
+# Row by row
+
+
+def _selected(stage: SelectStage, frame: DataFrame) -> DataFrame:
+    node = stage.output
+    names, window_end = _columns(node.input), _window_end(node.input)
+    if isinstance(node, Filter):
+        condition = to_spark(node.predicate, names, window_end=window_end)
+        if not columns_of(node.predicate) and node.predicate != TRUE:
+            time = _time_columns(node)[0]
+            condition = f"coalesce({condition}, FALSE) = ({time} > {_EPOCH})"
+        return frame.where(condition)
+    items = [
+        F.expr(f"{to_spark(expression, names, window_end=window_end)} AS c{k}")
+        for k, expression in enumerate(node.expressions)
+    ]
+    return frame.select(*items, *_time_columns(node))
+
+
+def _united(stage: UniteStage, frames: Sequence[DataFrame]) -> DataFrame:
+    node = stage.output
+    parts = []
+    for source, frame in zip(node.inputs, frames, strict=True):
+        timed = frame if isinstance(node.timing, Ticking) else _as_stream(frame, source)
+        casts = [f"CAST(c{k} AS {type_to_spark(type_)}) AS c{k}" for k, type_ in enumerate(node.types)]
+        parts.append(timed.select(*map(F.expr, casts), _time_columns(node)[0]))
+    united = parts[0]
+    for part in parts[1:]:
+        united = united.unionAll(part)
+    return united.select(*_columns(node), _event_time(_time_columns(node)[0]))
+
+
+def _as_stream(frame: DataFrame, node: Node) -> DataFrame:
+    """The rows with their event time: of a tick, a microsecond before it."""
+    if isinstance(node.timing, Ticking):
+        time = "timestamp_micros(unix_micros(tick) - 1)"
+        return frame.select(*_columns(node), _event_time(time, "t"))
+    return frame.select(*_columns(node), "t")
+
+
+# Ticks
+
+
+def _ticks(window: TickWindow) -> str:
+    """The ticks (µs) whose windows hold a row of the event time `t`, as an array; empty in a gap."""
+    time, slide = "unix_micros(t)", window.slide_us
+    first = f"{time} - pmod({time} - {window.offset_us}, {slide}) + {slide}"
+    last = f"{time} + {window.range_us}"
+    if window.range_us < slide:
+        return f"CASE WHEN {first} <= {last} THEN array({first}) ELSE array() END"
+    return f"sequence({first}, {last}, {slide}L)"
+
+
+def _at_ticks(stage: TicksStage, frame: DataFrame) -> DataFrame:
+    node = stage.output
+    exploded = frame.select(*_columns(node), F.expr(f"explode({_ticks(stage.window)}) AS tick_us"))
+    return exploded.select(*_columns(node), _event_time("timestamp_micros(tick_us)", "tick"))
+
+
+def _aggregated(stage: AggregateStage, frame: DataFrame) -> DataFrame:
+    """Keys and arguments are computed below the grouping, as `e0`, `e1`, …"""
+    node = stage.output
+    names, window_end = _columns(node.input), _window_end(node.input)
+    computed = [*node.keys, *(e for call in node.aggregates for e in call.expressions)]
+    inner = frame.select(
+        *(F.expr(f"{to_spark(e, names, window_end=window_end)} AS e{k}") for k, e in enumerate(computed)),
+        _event_time("tick"),
+    )
+    keys = [f"e{k}" for k in range(len(node.keys))]
+    if stage.distinct is Distinct.TWO_STEPS:
+        values = [f"e{len(keys) + k}" for k in range(len(node.aggregates[0].arguments))]
+        inner = inner.groupBy("tick", *keys, *values).agg(F.count(F.lit(1)).alias("rows"))
+        counted = f"count(CASE WHEN {_none_is_null(values)} THEN 1 END)"
+        items = [F.expr(f"{counted} AS a{k}") for k in range(len(node.aggregates))]
+    else:
+        items = [
+            F.expr(f"{text} AS a{k}") for k, text in enumerate(_aggregate_texts(node.aggregates, len(keys)))
+        ]
+    grouped = inner.groupBy("tick", *keys).agg(*items or [F.count(F.lit(1)).alias("rows")])
+    columns = [*keys, *(f"a{k}" for k in range(len(node.aggregates)))]
+    return grouped.select(
+        *(F.col(name).alias(f"c{k}") for k, name in enumerate(columns)), _event_time("tick")
+    )
+
+
+def _aggregate_texts(calls: Sequence[AggregateCall], position: int) -> list[str]:
+    """The aggregates as SQL, over arguments and filters that are columns from `position` on."""
+    names = [f"e{k}" for k in range(position + sum(len(call.expressions) for call in calls))]
+    texts = []
+    for call in calls:
+        arguments = tuple(Column(position + k, e.type) for k, e in enumerate(call.arguments))
+        position += len(arguments)
+        condition = None if call.filter is None else Column(position, call.filter.type)
+        position += condition is not None
+        if call.function == "count_distinct":
+            texts.append(_set_size([names[a.index] for a in arguments], arguments, condition, names))
+        else:
+            texts.append(aggregate_to_spark(AggregateCall(call.function, arguments, condition), names))
+    return texts
+
+
+def _set_size(
+    values: Sequence[str], arguments: Sequence[Column], condition: Column | None, names: Sequence[str]
+) -> str:
+    """The number of different values, by a set of them. -0.0 + 0.0 is 0.0: a set tells them apart."""
+    plain = [f"({v} + 0.0D)" if a.type == DOUBLE else v for v, a in zip(values, arguments, strict=True)]
+    value = plain[0] if len(plain) == 1 else f"struct({', '.join(plain)})"
+    where = "" if condition is None else f" FILTER (WHERE {names[condition.index]})"
+    return f"CAST(size(collect_set(CASE WHEN {_none_is_null(values)} THEN {value} END){where}) AS BIGINT)"
+
+
+def _none_is_null(values: Sequence[str]) -> str:
+    return " AND ".join(f"{value} IS NOT NULL" for value in values)
+
+
+# Joins
+
+_SPARK_JOIN = {OuterKind.LEFT: "left_outer", OuterKind.RIGHT: "right_outer", OuterKind.FULL: "full_outer"}
+
+
+def _joined_in_time(stage: IntervalJoinStage, left: DataFrame, right: DataFrame) -> DataFrame:
+    node = stage.output
+    conditions = [
+        # By these Spark finds out which rows it can forget; they follow from those below, if there are any.
+        f"r_t < l_t + {_interval(stage.left_range_us)}",
+        f"l_t < r_t + {_interval(stage.right_range_us)}",
+        *_meeting(node),
+        *_predicate(node),
+    ]
+    joined = _side(left, "l", node.inputs[0]).join(
+        _side(right, "r", node.inputs[1]), F.expr(_all(conditions)), _join_type(node)
+    )
+    times = [*_stream_times("l", node.inputs[0]), *_stream_times("r", node.inputs[1])]
+    return joined.select(
+        *_joined_columns(node),
+        _event_time("greatest(l_t, r_t)", "t"),  # ignores NULLs: absent rows
+        *(F.expr(f"{time} AS t{k}") for k, time in enumerate(times)),
+    )
+
+
+def _joined_at_ticks(stage: TickJoinStage, left: DataFrame, right: DataFrame) -> DataFrame:
+    node = stage.output
+    joined = _side(left, "l", node.inputs[0]).join(
+        _side(right, "r", node.inputs[1]),
+        F.expr(_all(["l_tick = r_tick", *_predicate(node)])),
+        _join_type(node),
+    )
+    tick = "coalesce(l_tick, r_tick)" if isinstance(node, OuterJoin) else "l_tick"
+    return joined.select(*_joined_columns(node), _event_time(tick, "tick"))
+
+
+def _side(frame: DataFrame, prefix: str, node: Node) -> DataFrame:
+    """An input of a join, with names that the other input does not have."""
+    event_time, *times = _time_columns(node)
+    return frame.select(
+        *(F.col(name).alias(f"{prefix}_{name}") for name in _columns(node)),
+        _event_time(event_time, f"{prefix}_{event_time}"),
+        *(F.col(time).alias(f"{prefix}_{time}") for time in times),
+    )
+
+
+def _predicate(node: Join | OuterJoin) -> list[str]:
+    names = _joined_names(node)
+    conditions = []
+    if isinstance(node, OuterJoin):
+        # Spark takes NULL for equal to NULL in a full outer join.
+        conditions += [
+            f"({to_spark(one, names)} IS NOT NULL OR {to_spark(other, names)} IS NOT NULL)"
+            for one, other in equalities(node)
+        ]
+    if node.predicate != TRUE:
+        window_end = "l_tick" if isinstance(node.timing, Ticking) else None
+        conditions.append(to_spark(node.predicate, names, window_end=window_end))
+    return conditions
+
+
+def _meeting(node: Join | OuterJoin) -> list[str]:
+    """When rows of several streams meet: pair by pair, as far as they are present."""
+    left, right = (source.timing for source in node.inputs)
+    assert isinstance(left, Windowed)
+    assert isinstance(right, Windowed)
+    if len(left.ranges_us) == len(right.ranges_us) == 1:
+        return []  # the event times themselves say it
+    conditions = []
+    for one, one_range in zip(_stream_times("l", node.inputs[0]), left.ranges_us, strict=True):
+        for other, other_range in zip(_stream_times("r", node.inputs[1]), right.ranges_us, strict=True):
+            conditions.append(
+                f"({one} IS NULL OR {other} IS NULL OR "
+                f"({other} - {one} < {one_range} AND {one} - {other} < {other_range}))"
+            )
+    return conditions
+
+
+def _stream_times(prefix: str, node: Node) -> list[str]:
+    """The event times (µs) of the streams whose rows an input of a join combines."""
+    _, *times = _time_columns(node)
+    return [f"{prefix}_{time}" for time in times] or [f"unix_micros({prefix}_t)"]
+
+
+def _joined_names(node: Join | OuterJoin) -> list[str]:
+    return [
+        f"{side}_{name}" for side, source in zip("lr", node.inputs, strict=True) for name in _columns(source)
+    ]
+
+
+def _joined_columns(node: Join | OuterJoin) -> list[SparkColumn]:
+    return [F.col(name).alias(f"c{k}") for k, name in enumerate(_joined_names(node))]
+
+
+def _join_type(node: Join | OuterJoin) -> str:
+    return _SPARK_JOIN[node.outer] if isinstance(node, OuterJoin) else "inner"
+
+
+def _interval(us: int) -> str:
+    seconds, rest = divmod(us, 1_000_000)
+    return f"INTERVAL '{seconds}.{rest:06}' SECOND"
+
+
+def _all(conditions: Sequence[str]) -> str:
+    return " AND ".join(f"({condition})" for condition in conditions)
+
+
+# Columns
+
+
+def _columns(node: Node) -> list[str]:
+    return [f"c{k}" for k in range(len(node.types))]
+
+
+def _time_columns(node: Node) -> list[str]:
+    """The event time first."""
+    match node.timing:
+        case Ticking():
+            return ["tick"]
+        case Windowed(ranges_us) if len(ranges_us) > 1:
+            return ["t", *(f"t{k}" for k in range(len(ranges_us)))]
+        case _:
+            return ["t"]
+
+
+def _window_end(node: Node) -> str | None:
+    return "tick" if isinstance(node.timing, Ticking) else None
+
+
+def _event_time(sql: str, name: str | None = None) -> SparkColumn:
+    return F.expr(sql).alias(name or sql, metadata=_EVENT_TIME)

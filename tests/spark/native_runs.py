@@ -1,0 +1,278 @@
+"""Runs queries natively over rows cut into micro-batches, and compares with the definition.
+
+Rows are Parquet files, one a micro-batch; a stand-in for the sources of the product reads them. A run ends with
+a beat in the year 20000 for every stream, which closes everything.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import plait
+from plait.batches import Batch, Outcome
+from plait.catalog import Catalog, Relation
+from plait.deployment.fragments import Fragment, Way
+from plait.deployment.lowering import fragment
+from plait.evaluator import StoredData, difference, evaluate
+from plait.expressions.arrow import arrow_schema
+from plait.rewrite import canonicalise
+from plait.space import stream_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from plait.spark.native import NativeComputation
+
+Rows = Sequence[tuple[Any, ...]]
+Cuts = Sequence[Mapping[str, Rows]]  # the rows that each micro-batch brings, by stream
+
+END_US = 568_971_820_800_000_000  # the year 20000
+
+
+def at(text: str) -> datetime:
+    """A moment of 1 January 2026."""
+    return datetime.fromisoformat(f"2026-01-01 {text}")
+
+
+class FileStreams:
+    """Stands in for `Sources`: a folder of Parquet files for each stream, read one file a micro-batch."""
+
+    def __init__(self, session: SparkSession, catalog: Catalog, folder: Path) -> None:
+        self._session = session
+        self._catalog = catalog
+        self._folder = folder
+        self._written = 0
+        for key in catalog.streams:
+            (folder / "streams" / key).mkdir(parents=True)
+        self.beats = folder / "beats"
+        self.beats.mkdir()
+
+    def rows(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        from plait.expressions.spark import type_to_spark
+
+        declared = self._catalog.stream(stream)
+        schema = ", ".join(f"`{c.name}` {c.type}" for c in declared.columns)
+        items = [f"`{name}` AS c{k}" for k, name in enumerate(columns)]
+        files = (
+            self._session.readStream.schema(schema)
+            .option("maxFilesPerTrigger", 1)
+            .parquet(str(self._folder / "streams" / stream.lower()))
+            .selectExpr(*items, f"`{declared.event_time}` AS t", "FALSE AS beat")
+        )
+        types = [next(c.type for c in declared.columns if c.name == name) for name in columns]
+        nulls = [f"CAST(NULL AS {type_to_spark(type_)}) AS c{k}" for k, type_ in enumerate(types)]
+        ticking = (
+            self._session.readStream.schema("stream STRING, us BIGINT")
+            .csv(str(beats))
+            .where(F.col("stream") == stream.lower())
+            .selectExpr(*nulls, "timestamp_micros(us) AS t", "TRUE AS beat")
+        )
+        return files.unionAll(ticking)
+
+    def add(self, stream: str, rows: Rows) -> None:
+        """One more file, which one micro-batch reads."""
+        table = table_of(self._catalog.stream(stream), rows)
+        self._written += 1
+        path = self._folder / "streams" / stream.lower() / f"{self._written:04}.parquet"
+        pq.write_table(table, path)
+        os.utime(path, (self._written, self._written))
+
+    def end(self) -> None:
+        """Say of every stream that it has ended."""
+        lines = "".join(f"{key},{END_US}\n" for key in self._catalog.streams)
+        (self.beats / "end.csv").write_text(lines, encoding="utf-8")
+
+
+def table_of(relation: Relation, rows: Rows) -> pa.Table:
+    schema = arrow_schema([c.name for c in relation.columns], [c.type for c in relation.columns])
+    columns = [
+        pa.array([_aware(row[k]) for row in rows], type=column.type) for k, column in enumerate(schema)
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _aware(value: object) -> object:
+    return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
+
+
+@dataclass
+class Run:
+    """What came of a run: the published tables by batch, and the outcomes."""
+
+    fragment: Fragment
+    published: dict[int, pa.Table] = field(default_factory=dict)
+    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    before_end: int = 0
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        return [row for table in self.published.values() for row in rows_of(table)]
+
+    @property
+    def late_rows(self) -> dict[str, int]:
+        late: dict[str, int] = {}
+        for outcome in self.outcomes.values():
+            for stream, count in outcome.late_rows.items():
+                late[stream] = late.get(stream, 0) + count
+        return late
+
+
+def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
+    """The rows as the evaluator has them: naive times, text for those that Python cannot hold."""
+    columns = []
+    for column in table.columns:
+        if pa.types.is_timestamp(column.type):
+            numbers = column.cast(pa.int64()).to_pylist()
+            columns.append([None if n is None else _moment(n) for n in numbers])
+        else:
+            columns.append(column.to_pylist())
+    return list(zip(*columns, strict=True)) if columns else []
+
+
+def _moment(us: int) -> object:
+    seconds, rest = divmod(us, 1_000_000)
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None, microsecond=rest)
+
+
+def run(
+    session: SparkSession,
+    sql: str,
+    cuts: Cuts,
+    folder: Path,
+    *,
+    query: str | None = None,
+    tables: Mapping[str, Rows] | None = None,
+    drain: bool = True,
+    available_now: bool = False,
+) -> Run:
+    """Run one query natively: the only one that is declared, unless named."""
+    from plait.spark.native import native
+
+    workload = plait.open_text(sql).workload
+    declared = workload.query(query) if query else next(reversed(workload.queries.values()))
+    plan = stream_of(canonicalise(declared.plan))
+    made = fragment(declared.name, declared.columns, plan, way=Way.NATIVE)
+    folder.mkdir(parents=True, exist_ok=True)
+    streams = FileStreams(session, workload.catalog, folder)
+    stored = {}
+    for name, rows in (tables or {}).items():
+        stored[name.lower()] = folder / f"{name}.parquet"
+        pq.write_table(table_of(workload.catalog.table(name), rows), stored[name.lower()])
+    outcome = Run(made)
+    computation = native(made, workload.catalog, streams, streams.beats)
+    cuts = list(cuts)
+    if available_now:
+        for cut in cuts:
+            for stream, rows in cut.items():
+                streams.add(stream, rows)
+        _write(computation, outcome, stored, folder, available_now=True)
+    else:
+        writing = _Writing(computation, outcome, stored, folder)
+        for cut in cuts:
+            for stream, rows in cut.items():
+                streams.add(stream, rows)
+            writing.process_all()
+        outcome.before_end = len(outcome.rows)
+        if drain:
+            streams.end()
+            writing.process_all()
+        writing.stop()
+        return outcome
+    outcome.before_end = len(outcome.rows)
+    if drain:
+        streams.end()
+        computation = native(made, workload.catalog, streams, streams.beats)
+        _write(computation, outcome, stored, folder, available_now=True)
+    return outcome
+
+
+class _Writing:
+    def __init__(
+        self, computation: NativeComputation, run: Run, stored: Mapping[str, Path], folder: Path
+    ) -> None:
+        self._query = _started(computation, run, stored, folder, available_now=False)
+
+    def process_all(self) -> None:
+        self._query.processAllAvailable()
+
+    def stop(self) -> None:
+        self._query.stop()
+
+
+def _write(
+    computation: NativeComputation, run: Run, stored: Mapping[str, Path], folder: Path, *, available_now: bool
+) -> None:
+    _started(computation, run, stored, folder, available_now=available_now).awaitTermination()
+
+
+def _started(
+    computation: NativeComputation, run: Run, stored: Mapping[str, Path], folder: Path, *, available_now: bool
+) -> Any:
+    checkpoint = folder / "checkpoint"
+
+    def process(frame: DataFrame, number: int) -> None:
+        batch = Batch(number, _watermark_us(checkpoint, number - 1), stored)
+
+        def publish(table: pa.Table) -> None:
+            run.published[number] = table
+
+        run.outcomes[number] = computation.process(frame, batch, publish)
+
+    writer = (
+        computation.frame.writeStream.foreachBatch(process)
+        .option("checkpointLocation", str(checkpoint))
+        .outputMode("append")
+    )
+    if available_now:
+        writer = writer.trigger(availableNow=True)
+    return writer.start()
+
+
+def _watermark_us(checkpoint: Path, batch: int) -> int | None:
+    path = checkpoint / "offsets" / str(batch)
+    if not path.exists():
+        return None
+    watermark: int = json.loads(path.read_text(encoding="utf-8").splitlines()[1])["batchWatermarkMs"]
+    return watermark * 1000
+
+
+def expected(
+    sql: str, cuts: Cuts, *, query: str | None = None, tables: Mapping[str, Rows] | None = None
+) -> Sequence[tuple[Any, ...]]:
+    workload = plait.open_text(sql).workload
+    declared = workload.query(query) if query else next(reversed(workload.queries.values()))
+    rows: dict[str, list[tuple[Any, ...]]] = {name: list(given) for name, given in (tables or {}).items()}
+    for cut in cuts:
+        for stream, given in cut.items():
+            rows.setdefault(stream, []).extend(given)
+    with StoredData.from_rows(workload.catalog, rows) as data:
+        return evaluate(declared, data).rows
+
+
+def check(
+    session: SparkSession,
+    sql: str,
+    cuts: Cuts,
+    folder: Path,
+    *,
+    query: str | None = None,
+    tables: Mapping[str, Rows] | None = None,
+    available_now: bool = False,
+) -> Run:
+    """A drained run gives exactly the definition's rows, and some."""
+    wanted = expected(sql, cuts, query=query, tables=tables)
+    done = run(session, sql, cuts, folder, query=query, tables=tables, available_now=available_now)
+    assert wanted, "a comparison of no rows proves nothing"
+    assert not difference(wanted, done.rows)
+    return done
