@@ -38,15 +38,10 @@ from plait.engines.data_errors import (
 )
 from plait.engines.duckdb import Database, quoted, text_literal
 from plait.engines.stored_types import select_items
+from plait.engines.written_values import written_pattern
 from plait.errors import ExternalError, InternalError, UserError, closest
 from plait.expressions.duckdb import type_to_duckdb
 from plait.expressions.types import Kind
-
-# How a value may be written in CSV and JSON, as regular expressions of DuckDB for the whole text.
-_INTEGER = "[+-]?[0-9]+"
-_DOUBLE = "(?i)[+-]?(([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?|nan|inf|infinity)"
-_DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_TIMESTAMP = _DATE + "([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?"
 
 
 def load(database: Database, relation: Relation, table: str, max_rows: int | None = None) -> None:
@@ -77,6 +72,11 @@ def count(database: Database, relation: Relation) -> int:
             raise unreadable(relation, file, error) from None
         rows += more
     return rows
+
+
+def check_columns(database: Database, relation: Relation, file: Path) -> None:
+    """A UserError if the declared columns are not in the file; its rows are not looked at."""
+    _source(database, relation, file, 0)
 
 
 def position(relation: Relation, column: str) -> int:
@@ -171,7 +171,7 @@ def _csv_source(relation: Relation, file: Path, number: int) -> str:
     has_header = bool(relation.options.get("header", True))
     header = [column.name for column in relation.columns]
     if has_header:
-        header = _csv_header(relation, file, delimiter)
+        header = csv_header(relation, file)
     positions = []
     for column in relation.columns:
         found = [i for i, name in enumerate(header) if name.strip().lower() == column.name.lower()]
@@ -195,7 +195,9 @@ def _csv_source(relation: Relation, file: Path, number: int) -> str:
     )
 
 
-def _csv_header(relation: Relation, file: Path, delimiter: str) -> list[str]:
+def csv_header(relation: Relation, file: Path) -> list[str]:
+    """The names in a CSV file's first line."""
+    delimiter = _delimiter(relation)
     try:
         with opened_text(file) as lines:
             header = next(csv.reader(lines, delimiter=delimiter), None)
@@ -237,31 +239,17 @@ def _parse(database: Database, relation: Relation, files: Sequence[Path], text: 
 
 def _parsing(column: ColumnDefinition, text: str) -> tuple[str, str]:
     """Whether the text is written as the type demands, and its value (NULL if out of range)."""
-
-    def matches(pattern: str) -> str:
-        return f"regexp_full_match({text}, '{pattern}')"
-
-    type_ = column.type
-    plain = f"TRY_CAST({text} AS {type_to_duckdb(type_)})"
-    match type_.kind:
-        case Kind.BOOLEAN:
-            return matches("(?i)true|false"), plain
+    pattern = written_pattern(column.type)
+    written = "true" if pattern is None else f"regexp_full_match({text}, '{pattern}')"
+    match column.type.kind:
         case Kind.STRING:
-            return "true", text
-        case Kind.DECIMAL:
-            return matches(
-                f"[+-]?([0-9]+([.][0-9]{{0,{type_.scale}}}0*)?|[.][0-9]{{1,{type_.scale or 1}}}0*)"
-            ), plain
-        case Kind.DOUBLE:
-            if column.storage.upper() == "FLOAT":
-                return matches(_DOUBLE), f"TRY_CAST({text} AS FLOAT)::DOUBLE"
-            return matches(_DOUBLE), plain
-        case Kind.DATE:
-            return matches(_DATE), plain
+            return written, text
+        case Kind.DOUBLE if column.storage.upper() == "FLOAT":
+            return written, f"TRY_CAST({text} AS FLOAT)::DOUBLE"
         case Kind.TIMESTAMP:
-            return matches(_TIMESTAMP), f"TRY_CAST({text} AS TIMESTAMPTZ)::TIMESTAMP"
+            return written, f"TRY_CAST({text} AS TIMESTAMPTZ)::TIMESTAMP"
         case _:
-            return matches(_INTEGER), plain
+            return written, f"TRY_CAST({text} AS {type_to_duckdb(column.type)})"
 
 
 def _delimiter(relation: Relation) -> str:
