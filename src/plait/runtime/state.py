@@ -3,7 +3,7 @@
 ```
 STATE/plait-state.json                         what the state is of, and whether its streams have ended
 STATE/results.json                             where the rows of each query come out, for readers
-STATE/lock                                     held while a run lives
+STATE/lock, STATE/spark-lock                   held while a run, and its Spark, live
 STATE/tables/                                  versions of stored tables that batches may need again
 STATE/queries/KEY/{checkpoint,beats,journal.sqlite,state.duckdb}
 STATE/streams/KEY/{checkpoint,bad,journal.sqlite}
@@ -42,6 +42,7 @@ from plait.runtime.outlets import FILE as RESULTS
 
 MANIFEST = "plait-state.json"
 LOCK = "lock"
+SPARK_LOCK = "spark-lock"
 _FOLDERS = ("queries", "streams", "tables")
 FORMAT = 1
 
@@ -170,6 +171,10 @@ class StateFolder:
         return self.manifest.phase
 
     @property
+    def spark_lock(self) -> Path:
+        return self.path / SPARK_LOCK
+
+    @property
     def tables(self) -> Path:
         return self.path / "tables"
 
@@ -269,7 +274,7 @@ def _remove_unbegun(path: Path) -> None:
         for entry in path.iterdir():
             if entry.name in _FOLDERS:
                 rmtree(entry)
-            elif entry.name in (LOCK, RESULTS) or entry.name.startswith(DRAFT):
+            elif entry.name in (LOCK, SPARK_LOCK, RESULTS) or entry.name.startswith(DRAFT):
                 entry.unlink()
         path.rmdir()
 

@@ -1,0 +1,124 @@
+"""Executions on real Spark: batches go through the handler, failures are told, stops cut no batch in two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+import pytest
+
+from plait.errors import UserError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from plait.spark.execution import Execution
+
+pytestmark = pytest.mark.spark
+
+Start = Callable[..., "Execution"]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def start(spark: SparkSession, tmp_path: Path, files: Path) -> Start:
+    def start(handler: Callable[[DataFrame, int], None], trigger_seconds: float | None = None) -> Execution:
+        from plait.spark.execution import Execution
+
+        reader = spark.readStream.schema("x INT").option("maxFilesPerTrigger", 1)
+        frame = reader.csv(str(files))
+        return Execution(frame, tmp_path.name, tmp_path / "checkpoint", handler, trigger_seconds)
+
+    return start
+
+
+def wait(execution: Execution) -> None:
+    assert wait_until(lambda: not execution.is_active), "it does not end"
+
+
+def wait_until(condition: Callable[[], bool]) -> bool:
+    """Whether it came true within a minute: a bound for tests that would hang."""
+    waiting = Event()
+    return any(condition() or waiting.wait(0.05) for _ in range(1200))
+
+
+def test_all_that_is_there_is_processed_once(files: Path, start: Start) -> None:
+    seen: dict[int, list[int]] = {}
+
+    def handler(frame: DataFrame, batch: int) -> None:
+        seen[batch] = [row.x for row in frame.collect()]
+
+    for number in range(2):
+        (files / f"{number}.csv").write_text(f"{number}\n{number}\n")
+    execution = start(handler)
+    wait(execution)
+    assert execution.failure is None
+    assert sorted(seen.values()) == [[0, 0], [1, 1]]
+    assert [(read.batch, read.rows) for read in execution.read_rows()] == [(0, 2), (1, 2)]
+    assert execution.read_rows() == []
+
+    (files / "2.csv").write_text("2\n")
+    execution = start(handler)
+    wait(execution)
+    assert seen[2] == [2]
+
+
+def test_what_a_handler_raises_is_the_failure(files: Path, start: Start) -> None:
+    def handler(_: DataFrame, __: int) -> None:
+        raise UserError("broken", "this does not work")
+
+    (files / "0.csv").write_text("0\n")
+    execution = start(handler)
+    wait(execution)
+    assert isinstance(execution.failure, UserError)
+
+
+def test_a_stop_waits_for_the_batch_and_begins_no_other(files: Path, start: Start) -> None:
+    begun, released = Event(), Event()
+    done: list[int] = []
+
+    def handler(_: DataFrame, batch: int) -> None:
+        begun.set()
+        assert released.wait(60)
+        done.append(batch)
+
+    for number in range(3):
+        (files / f"{number}.csv").write_text(f"{number}\n")
+    execution = start(handler, trigger_seconds=0)
+    assert begun.wait(60)
+    execution.request_stop()
+    released.set()
+    execution.stop(60)
+    assert not execution.is_active
+    assert execution.failure is None
+    assert done == [0]
+
+    execution = start(handler)
+    wait(execution)
+    assert done == [0, 1, 2]
+
+
+def test_a_batch_that_takes_too_long_is_left_to_the_next_start(files: Path, start: Start) -> None:
+    begun = Event()
+    done: list[int] = []
+
+    def handler(frame: DataFrame, batch: int) -> None:
+        begun.set()
+        frame.selectExpr("reflect('java.lang.Thread', 'sleep', 60000L)").collect()
+        done.append(batch)
+
+    (files / "0.csv").write_text("0\n")
+    execution = start(handler, trigger_seconds=0)
+    assert begun.wait(60)
+    execution.stop(0)
+    assert not execution.is_active
+    assert execution.failure is None
+    assert done == []
