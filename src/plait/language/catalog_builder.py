@@ -29,7 +29,7 @@ from plait.catalog import (
     revealed,
 )
 from plait.errors import PlaitError, Span, UserError, closest
-from plait.language.generated_streams import check_generated
+from plait.language.generated_streams import check_generated, generated_rate
 from plait.language.options import Option
 from plait.language.statements import (
     ColumnDeclaration,
@@ -204,6 +204,7 @@ class _Builder:
     def _stream(self, statement: CreateStream, folder: Path) -> Stream:
         options = _by_key(statement.options)
         self.errors += check_generated(statement, options)
+        rate = _fraction(options, "rate")
         return Stream(
             name=statement.name.text,
             columns=self._columns(statement.columns, options),
@@ -213,7 +214,7 @@ class _Builder:
             row_bytes=_number(options, "row_bytes"),
             event_time=statement.watermark.column.text,
             delay_us=statement.watermark.delay_us,
-            rate_rows_per_s=_fraction(options, "rate"),
+            rate_rows_per_s=generated_rate(options) if rate is None else rate,
             start=_text(options, "start") or "earliest",
             end=_text(options, "end") or None,
             idle_timeout_us=_number(options, "idle_timeout"),

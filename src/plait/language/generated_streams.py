@@ -43,6 +43,16 @@ def check_generated(statement: CreateStream, options: Mapping[str, Option]) -> I
             yield error.at(rate.span)
 
 
+def generated_rate(options: Mapping[str, Option]) -> float | None:
+    """The rate at which a stream's generator makes rows if none is declared; None if it has no generator."""
+    if "generator" not in options:
+        return None
+    from plait.generators import GENERATORS
+
+    generator = GENERATORS.get(str(options["generator"].value))
+    return None if generator is None else generator.default_rate_rows_per_s
+
+
 def _check_columns(statement: CreateStream, generator: Generator) -> Iterator[PlaitError]:
     types = {column.name: column.type for column in generator.columns}
     for column in statement.columns:

@@ -40,7 +40,7 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
 STREAM_CONNECTORS = ("files", "spark", "generator")
 TABLE_CONNECTORS = ("files", "duckdb")
-# What people take for connectors.
+# What people take for connectors and sinks.
 _SPARK_FORMATS = frozenset({"kafka", "delta", "iceberg", "hudi", "rate", "rate-micro-batch", "socket"})
 _SPARK_FORMAT = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,199}")
 _GENERATOR = re.compile(r"[a-z][a-z0-9_]{0,63}[.][a-z][a-z0-9_]{0,63}")
@@ -129,13 +129,18 @@ def _read_time(text: str, hint: str = "for example '2026-01-31 12:00:00'") -> st
     return moment.isoformat(sep=" ")
 
 
-def _read_stream_connector(text: str) -> str:
-    folded = text.strip().lower()
-    if folded in _SPARK_FORMATS:
-        raise QuantityError(
-            f"`{folded}` is a format of Spark's", f"use connector = 'spark', format = '{folded}'"
-        )
-    return _choice(*STREAM_CONNECTORS)(text)
+def _choice_beside_spark(key: str, *choices: str) -> Callable[[str], str]:
+    """A choice of which 'spark' is one, for formats that people take for others."""
+
+    def read(text: str) -> str:
+        folded = text.strip().lower()
+        if folded in _SPARK_FORMATS:
+            raise QuantityError(
+                f"`{folded}` is a format of Spark's", f"use {key} = 'spark', format = '{folded}'"
+            )
+        return _choice(*choices)(text)
+
+    return read
 
 
 def _read_spark_format(text: str) -> str:
@@ -228,7 +233,9 @@ _PLANNING = (
 )
 STREAM_OPTIONS = OptionRules(
     (
-        OptionRule("connector", _read_stream_connector, "where the data is", "'files'"),
+        OptionRule(
+            "connector", _choice_beside_spark("connector", *STREAM_CONNECTORS), "where the data is", "'files'"
+        ),
         *_FILES,
         OptionRule(
             "files_per_batch", parse_count, "how many new files a micro-batch takes", "10", of=("files",)
@@ -293,7 +300,7 @@ TABLE_OPTIONS = OptionRules(
 )
 QUERY_OPTIONS = OptionRules(
     (
-        OptionRule("sink", _choice(*SinkKind), "where the results go", "'json'"),
+        OptionRule("sink", _choice_beside_spark("sink", *SinkKind), "where the results go", "'json'"),
         *_SPARK,
         OptionRule(
             "path", check_path, "what that format writes, relative to the SQL file", "'out/q'", of=("spark",)

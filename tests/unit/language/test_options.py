@@ -7,19 +7,21 @@ from plait.errors import PlaitError, Source
 from plait.language import quantities
 from plait.language.options import Option
 from plait.language.quantities import QuantityError
-from plait.language.statements import CreateLink, CreateSite, CreateStream, CreateTable, parse
+from plait.language.statements import CreateLink, CreateQuery, CreateSite, CreateStream, CreateTable, parse
 
 HEADS = {
     "stream": "CREATE STREAM s (a INT, ts TIMESTAMP, WATERMARK FOR ts AS ts)",
     "table": "CREATE TABLE t (a INT)",
     "site": "CREATE SITE a",
     "link": "CREATE LINK a TO b",
+    "query": "CREATE CONTINUOUS QUERY q",
 }
 
 
 def read(kind: str, text: str) -> tuple[dict[str, Option], list[PlaitError]]:
-    [statement], errors = parse(Source("test.sql", f"{HEADS[kind]} WITH ({text})"))
-    assert isinstance(statement, CreateStream | CreateTable | CreateSite | CreateLink)
+    rest = " AS SELECT a FROM s" if kind == "query" else ""
+    [statement], errors = parse(Source("test.sql", f"{HEADS[kind]} WITH ({text}){rest}"))
+    assert isinstance(statement, CreateStream | CreateTable | CreateSite | CreateLink | CreateQuery)
     return {option.key: option for option in statement.options}, errors
 
 
@@ -47,6 +49,50 @@ def marked(error: PlaitError) -> str:
         ("stream", "idle_timeout = '30 s'", "idle_timeout", 30_000_000),
         ("stream", "max_future = '1 hour'", "max_future", 3_600_000_000),
         ("stream", "site = 'atlanta'", "site", "atlanta"),
+        (
+            "stream",
+            "connector = 'files', path = 'x', format = 'csv', files_per_batch = 3",
+            "files_per_batch",
+            3,
+        ),
+        ("stream", "connector = 'Spark', format = 'kafka', value_format = 'JSON'", "value_format", "json"),
+        ("stream", "connector = 'spark', format = 'com.example.Source'", "format", "com.example.Source"),
+        (
+            "stream",
+            "connector = 'spark', format = 'kafka', OPTION.kafka.bootstrap.servers = 'a:1,b:2'",
+            "option.kafka.bootstrap.servers",
+            "a:1,b:2",
+        ),
+        (
+            "stream",
+            "connector = 'spark', format = 'rate', option.rowsPerSecond = 100",
+            "option.rowsPerSecond",
+            "100",
+        ),
+        (
+            "stream",
+            "connector = 'spark', format = 'x', option.Table.Order = true",
+            "option.Table.Order",
+            "true",
+        ),
+        ("stream", "connector = 'spark', format = 'x', 'option.a-b' = ''", "option.a-b", ""),
+        ("stream", "connector = 'generator', generator = 'Airline.Flights'", "generator", "airline.flights"),
+        ("stream", "connector = 'generator', generator = 'a.b', seed = 0", "seed", 0),
+        (
+            "stream",
+            "connector = 'generator', generator = 'a.b', end = '2026-02-01'",
+            "end",
+            "2026-02-01 00:00:00",
+        ),
+        ("table", "connector = 'duckdb', path = 'x.duckdb', table = 'Two words'", "table", "Two words"),
+        ("query", "sink = 'Memory'", "sink", "memory"),
+        ("query", "sink = 'spark', format = 'delta', path = 's3a://b/x'", "path", "s3a://b/x"),
+        (
+            "query",
+            "sink = 'spark', format = 'delta', option.mergeSchema = true",
+            "option.mergeSchema",
+            "true",
+        ),
         ("table", "rows = 0", "rows", 0),
         ("site", "cores = 2.5", "cores", 2.5),
         ("site", "memory = '16 GB'", "memory", 16_000_000_000),
@@ -92,6 +138,71 @@ def test_values_and_units(kind: str, text: str, key: str, value: object) -> None
         ("stream", "idle_timeout = 5", "option-value", "5", "for example '5 seconds'"),
         ("stream", "site = 'a b'", "option-value", "'a b'", None),
         ("stream", "path = 'x'", "option-conflict", "path", "add connector = 'files'"),
+        ("stream", "end = '2026-01-31'", "option-conflict", "end", "add connector = 'generator'"),
+        ("stream", "files_per_batch = 5", "option-conflict", "files_per_batch", "add connector = 'files'"),
+        ("stream", "option.topic = 'x'", "option-conflict", "option.topic", "add connector = 'spark'"),
+        ("stream", "connector = 'spark'", "option-conflict", "connector", "add format = 'kafka'"),
+        ("stream", "connector = 'spark', format = 'a b'", "option-value", "'a b'", None),
+        (
+            "stream",
+            "connector = 'spark', format = 'rate', seed = 7",
+            "option-conflict",
+            "seed",
+            "leave `seed` out",
+        ),
+        (
+            "stream",
+            "connector = 'spark', format = 'x', value_format = 'avro'",
+            "option-value",
+            "'avro'",
+            "use 'json'",
+        ),
+        (
+            "stream",
+            "connector = 'spark', format = 'x', option.aB = 1, option.Ab = 2",
+            "duplicate-option",
+            "option.Ab",
+            "keep one",
+        ),
+        (
+            "stream",
+            "connector = 'spark', format = 'x', option.a..b = 1",
+            "unknown-option",
+            "option.a..b",
+            None,
+        ),
+        (
+            "stream",
+            "connector = 'files', path = 'x', format = 'csv', files_per_batch = 0",
+            "option-value",
+            "0",
+            None,
+        ),
+        (
+            "stream",
+            "connector = 'generator', generator = 'a.b', start = '2026-01-02', end = '2026-01-02'",
+            "option-conflict",
+            "end",
+            "give a later `end`",
+        ),
+        ("stream", "connector = 'generator', generator = 'flights'", "option-value", "'flights'", None),
+        (
+            "stream",
+            "connector = 'generator'",
+            "option-conflict",
+            "connector",
+            "add generator = 'airline.flights'",
+        ),
+        ("stream", "connector = 'duckdb', path = 'x'", "option-value", "'duckdb'", None),
+        ("table", "connector = 'spark', format = 'x'", "option-value", "'spark'", None),
+        ("table", "connector = 'duckdb', path = 'x', format = 'csv'", "option-conflict", "format", None),
+        ("table", "connector = 'duckdb'", "option-conflict", "connector", "add path = 'data/rooms.duckdb'"),
+        ("query", "sink = 'file'", "option-value", "'file'", None),
+        ("query", "sink = 'kafka'", "option-value", "'kafka'", "use sink = 'spark', format = 'kafka'"),
+        ("query", "sink = 'spark'", "option-conflict", "sink", "add format = 'kafka'"),
+        ("query", "sink = 'console', path = 'x'", "option-conflict", "path", "leave `path` out"),
+        ("query", "path = 'x'", "option-conflict", "path", "add sink = 'spark'"),
+        ("query", "rate = 5", "unknown-option", "rate", None),
         ("site", "cores = 0", "option-value", "0", None),
         ("site", "memory = '16 parsecs'", "option-value", "'16 parsecs'", None),
         ("site", "memory = '99999 PB'", "option-value", "'99999 PB'", None),
