@@ -31,7 +31,7 @@ def set_bad_records_aside(
     is_good = f"t > 0 AND t <= {last_allowed_us}"
     timed = f"(SELECT *, epoch_us(c{position(stream, stream.event_time)}) AS t FROM {rows})"
     database.execute(
-        f"CREATE TABLE {table} AS SELECT * FROM {timed} WHERE {is_good} AND t >= {_start_us(stream)}"
+        f"CREATE TABLE {table} AS SELECT * FROM {timed} WHERE {is_good} AND t >= {start_us(stream)}"
     )
     ((bad_records,),) = database.fetch(f"SELECT count(*) FROM {timed} WHERE ({is_good}) IS NOT TRUE")
     return int(bad_records)
@@ -47,7 +47,7 @@ def microseconds(time: datetime) -> int:
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
-def _start_us(stream: Stream) -> int:
+def start_us(stream: Stream) -> int:
     if stream.start in ("earliest", "latest"):
         return 0
     return microseconds(datetime.fromisoformat(stream.start))

@@ -1,0 +1,195 @@
+"""`connector = 'files'`: Parquet, CSV and JSON files, read by Spark as engines/stored_files.py reads them.
+
+- Parquet: Spark's reader matches columns by name, whatever the case, and refuses a stored type that is wider
+  than declared. A column that a file lacks it would fill with NULLs: `check_columns` of the engines finds
+  that, for the files that are there at the start here, and for each batch in batch_files.py.
+- CSV: Spark's reader goes by position. The first line of the first file gives the order, and Spark refuses a
+  file whose first line is another. Everything is read as text and then held against its declaration.
+- JSON: lines of text, each parsed once into a VARIANT, which keeps numbers as they are written. The line
+  stands in brackets for that: what follows an object on its line makes it malformed instead of being ignored.
+
+A folder's own files are read, not those of folders in it; names with a leading `_` or `.` are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
+from pyspark.sql.streaming.readwriter import DataStreamReader
+from pyspark.sql.types import StringType, StructField, StructType
+
+from plait.catalog import Stream
+from plait.engines import stored_files
+from plait.engines.data_errors import described, option, shown
+from plait.engines.duckdb import Database
+from plait.errors import UserError
+from plait.expressions.spark import type_to_spark
+from plait.spark import records
+from plait.spark.file_paths import literal_path
+
+# Stands for an empty field while CSV is read, so that "" can be told from it. No text has it.
+_NULL = "\ue000NULL\ue001"
+_UNREADABLE = "\ue000unreadable"
+# Spark leaves out files that are older than this, compared with the newest: none shall be.
+_MAX_FILE_AGE = "100000d"
+
+
+def read_files(session: SparkSession, stream: Stream) -> DataFrame:
+    """The records of the stream's files: a streaming frame as records.py says."""
+    reader = session.readStream.option("maxFileAge", _MAX_FILE_AGE)
+    if "files_per_batch" in stream.options:
+        reader = reader.option("maxFilesPerTrigger", option(stream, "files_per_batch"))
+    match option(stream, "format").lower():
+        case "parquet":
+            return _parquet(reader, stream)
+        case "csv":
+            return _csv(reader, stream)
+        case _:
+            return _json(reader, stream)
+
+
+def check_files(stream: Stream) -> None:
+    """A UserError if the path is not there, or if the files in it are not as declared."""
+    files = _files(stream)
+    with Database(threads=1) as database:
+        for file in files:
+            stored_files.check_columns(database, stream, file)
+    if option(stream, "format").lower() == "csv" and stream.options.get("header", True) and files:
+        _check_headers(stream, files)
+
+
+def json_records(frame: DataFrame, stream: Stream, line: Column) -> DataFrame:
+    """The records of objects in JSON, each a text."""
+    # Being random keeps the optimizer from parsing the line once for each column and each filter.
+    once = F.spark_partition_id() >= 0
+    parsed = frame.select(
+        line.alias("line"),
+        F.when(once, F.try_parse_json(F.concat(F.lit("["), line, F.lit("]")))).alias("parsed"),
+    )
+    variant = F.col("parsed")
+    texts = [F.variant_get(variant, f"$[0]{_member(column.name)}", "string") for column in stream.columns]
+    is_one_object = (
+        F.startswith(F.ltrim("line"), F.lit("{"))
+        & variant.isNotNull()
+        & F.variant_get(variant, "$[1]", "variant").isNull()
+    )
+    problem = F.coalesce(
+        F.when(~F.is_valid_utf8("line"), F.lit("the line is no UTF-8")),
+        F.when(~is_one_object, F.lit("the line is no JSON object")),
+    )
+    return records.of_texts(parsed, stream, texts, problem, F.make_valid_utf8("line"))
+
+
+def _parquet(reader: DataStreamReader, stream: Stream) -> DataFrame:
+    schema = ", ".join(
+        f"`{_escaped(column.name)}` {column.storage or type_to_spark(column.type)}"
+        for column in stream.columns
+    )
+    frame = _load(
+        reader.format("parquet")
+        .schema(schema)
+        .options(datetimeRebaseMode="CORRECTED", int96RebaseMode="CORRECTED"),
+        stream,
+    )
+    return records.of_values(frame, stream, [_column(column.name) for column in stream.columns])
+
+
+def _csv(reader: DataStreamReader, stream: Stream) -> DataFrame:
+    has_header = bool(stream.options.get("header", True))
+    names = _csv_names(stream, has_header)
+    frame = _load(
+        reader.format("csv")
+        .schema(StructType([StructField(name, StringType()) for name in (*names, _UNREADABLE)]))
+        .options(
+            header=has_header,
+            enforceSchema=False,
+            columnPruning=False,
+            multiLine=True,
+            sep=str(stream.options.get("delimiter", ",")),
+            escape='"',
+            nullValue=_NULL,
+            emptyValue="",
+            mode="PERMISSIVE",
+            columnNameOfCorruptRecord=_UNREADABLE,
+        ),
+        stream,
+    )
+    found = {name.strip().lower(): _column(name) for name in names}
+    texts = [found[column.name.lower()] for column in stream.columns]
+    problem = F.when(
+        _column(_UNREADABLE).isNotNull(),
+        F.lit(f"the line does not have {len(names)} values, as the first has"),
+    )
+    record = F.coalesce(_column(_UNREADABLE), F.to_csv(F.struct(*map(_column, names))))
+    return records.of_texts(frame, stream, texts, problem, record)
+
+
+def _json(reader: DataStreamReader, stream: Stream) -> DataFrame:
+    lines = _load(reader.format("text").schema("value STRING"), stream)
+    line = F.ltrim(F.col("value"), F.lit("\ufeff"))
+    return json_records(lines.where(F.trim("value") != ""), stream, line)
+
+
+def _load(reader: DataStreamReader, stream: Stream) -> DataFrame:
+    path = Path(option(stream, "path")).absolute()
+    if path.is_file():
+        return reader.load(literal_path(path))
+    # Without the lookup, Spark takes folders in the folder for partitions, or refuses them.
+    frame = reader.option("recursiveFileLookup", True).load(literal_path(path))
+    slashes = F.length(
+        F.regexp_replace(F.regexp_replace("_metadata.file_path", "^[a-z]+:/*", "/"), "[^/]", "")
+    )
+    return frame.where(slashes == len(path.parts))
+
+
+def _files(stream: Stream) -> list[Path]:
+    try:
+        return stored_files.data_files(stream)
+    except UserError as error:
+        if error.code == "no-files":  # they may come
+            return []
+        raise
+
+
+def _csv_names(stream: Stream, has_header: bool) -> list[str]:
+    """The columns of the files, in their order."""
+    files = _files(stream) if has_header else []
+    return stored_files.csv_header(stream, files[0]) if files else [c.name for c in stream.columns]
+
+
+def _check_headers(stream: Stream, files: Sequence[Path]) -> None:
+    first, *others = files
+    expected = _folded(stored_files.csv_header(stream, first))
+    if len(set(expected)) < len(expected):
+        raise UserError(
+            "stored-columns",
+            f"two columns in the data of {described(stream)} have one name",
+            detail=f"in {shown(stream, first)}",
+        )
+    for file in others:
+        if _folded(stored_files.csv_header(stream, file)) != expected:
+            raise UserError(
+                "stored-columns",
+                f"the CSV files of {described(stream)} do not all begin with the same line",
+                detail=f"{shown(stream, file)} and {shown(stream, first)}",
+                hint="to run, Spark needs the same columns in the same order in all of them",
+            )
+
+
+def _folded(names: Sequence[str]) -> list[str]:
+    return [name.lower() for name in names]
+
+
+def _member(name: str) -> str:
+    return f"['{name}']" if '"' in name else f'["{name}"]'
+
+
+def _escaped(name: str) -> str:
+    return name.replace("`", "``")
+
+
+def _column(name: str) -> Column:
+    return F.col(f"`{_escaped(name)}`")
