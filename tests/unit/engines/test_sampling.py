@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from plait import language
@@ -69,6 +70,22 @@ def test_no_more_than_a_sample_is_read(tmp_path: Path, monkeypatch: pytest.Monke
     assert "`s` come from its first 10 rows" in sampled.notices[0].message
     catalog = declared(tmp_path, a_row_each_second(10), ["1"] * 10)
     assert sampling.sample(catalog).notices == ()
+
+
+def test_generators_and_databases_are_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with duckdb.connect(tmp_path / "house.duckdb") as connection:
+        connection.execute("CREATE TABLE rooms AS SELECT range AS plug FROM range(30)")
+    text = """
+    CREATE STREAM f (num INT, at TIMESTAMP, WATERMARK FOR at AS at)
+      WITH (connector = 'generator', generator = 'airline.flights', start = '2026-01-01'{});
+    CREATE TABLE rooms (plug BIGINT) WITH (connector = 'duckdb', path = 'house.duckdb');
+    """
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 20)
+    sampled = sampling.sample(language.load_text(text.format(", end = '2027-01-01'"), base=tmp_path).catalog)
+    assert value(sampled, "f", "distinct.num") is not None
+    assert (value(sampled, "rooms", "rows"), value(sampled, "rooms", "distinct.plug")) == (30, 21)
+    endless = sampling.sample(language.load_text(text.format(""), base=tmp_path).catalog)
+    assert {name for name, _ in endless.estimates} == {"rooms"}
 
 
 def test_nothing_is_known_of_nothing(tmp_path: Path) -> None:

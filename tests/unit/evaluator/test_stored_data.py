@@ -4,6 +4,8 @@ import math
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
+import duckdb
+import pyarrow as pa
 import pytest
 
 from plait.catalog import Catalog, ColumnDefinition, Stream, Table
@@ -11,6 +13,7 @@ from plait.engines.duckdb import Database
 from plait.errors import UserError
 from plait.evaluator import StoredData
 from plait.expressions.types import DOUBLE, INT, TIMESTAMP
+from plait.language import load_text
 
 NOON = datetime(2026, 1, 1, 12)
 NOON_US = 1_767_268_800_000_000
@@ -118,6 +121,39 @@ def test_only_what_a_query_needs_is_read(tmp_path: Path) -> None:
         assert numbers(data) == [1]
         with pytest.raises(UserError, match="stream `quiet` has no stored data"):
             data.stream("quiet")
+
+
+def test_rows_may_be_arrow_tables() -> None:
+    given = pa.table({"X": [-0.0, 1.5], "n": pa.array([1, 2], pa.int8()), "At": [NOON, None]})
+    with StoredData.from_tables(catalog(), {"S": given}) as data:
+        assert numbers(data) == [1]
+        assert data.stream("s").bad_records == 1
+        assert data.stream("quiet").last_us is None
+        assert data.database.fetch(f"SELECT * FROM {data.table('t').name}") == []
+    with pytest.raises(ValueError, match="no such stream or table: nothing"):
+        StoredData.from_tables(catalog(), {"nothing": given})
+    with StoredData.from_tables(catalog(), {"t": given.select(["X"])}) as data, pytest.raises(UserError):
+        data.table("t")
+
+
+def test_generators_and_databases_are_stored_data(tmp_path: Path) -> None:
+    with duckdb.connect(tmp_path / "house.duckdb") as connection:
+        connection.execute("CREATE TABLE rooms AS SELECT 7 AS plug")
+    declared = load_text(
+        """CREATE STREAM f (num INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 5 SECONDS)
+             WITH (connector = 'generator', generator = 'airline.flights', rate = 100,
+                   start = '2026-01-01 12:00:00', end = '2026-01-01 12:00:10');
+           CREATE TABLE rooms (plug INT) WITH (connector = 'duckdb', path = 'house.duckdb');""",
+        base=tmp_path,
+    ).catalog
+    with StoredData.from_catalog(declared) as data:
+        stream = data.stream("f")
+        ((rows, first_us),) = data.database.fetch(f"SELECT count(*), min(t) FROM {stream.name}")
+        assert 900 < rows <= 1000, "without those that belong before the start"
+        assert first_us >= NOON_US
+        assert stream.last_us is not None
+        assert stream.last_us < NOON_US + 10_000_000
+        assert data.database.fetch(f"SELECT * FROM {data.table('rooms').name}") == [(7,)]
 
 
 def test_a_shared_database_is_left_clean() -> None:

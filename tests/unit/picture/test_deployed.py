@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import plait
 from plait.picture.deployed import diagram_of
 from plait.picture.diagram import Box, BoxKind, Diagram, Refusal
@@ -36,6 +38,20 @@ def test_a_source_is_one_box_and_queries_stand_at_their_site() -> None:
     assert not boxes(drawn, BoxKind.FLOW)
     assert [site.name for site in drawn.sites] == ["atlanta", "newyork"]
     assert not any(box.shared for box in drawn.boxes)
+
+
+@pytest.mark.parametrize(
+    ("head", "line"),
+    [
+        ("WITH (sink = 'console')", "into console"),
+        ("INTO 'out/q' WITH (sink = 'json')", "into q"),
+        ("WITH (sink = 'spark', format = 'kafka', option.topic = 'x')", "into spark kafka"),
+    ],
+)
+def test_a_query_says_where_its_rows_go(head: str, line: str) -> None:
+    drawn = diagram(f"CREATE CONTINUOUS QUERY q {head} AS SELECT num FROM flights;")
+    (query,) = boxes(drawn, BoxKind.QUERY)
+    assert query.lines == (line,)
 
 
 def test_a_stream_is_sent_once_and_read_there_by_many() -> None:
