@@ -7,6 +7,7 @@ the same version before, so it is given both; others get a repeated batch twice.
 from __future__ import annotations
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -29,10 +30,11 @@ class FrameWriter:
             frame.write.format(sink.format).options(**{**options, **sink.spark_options}).mode("append").save(
                 sink.target
             )
-        except PySparkException as error:
+        except (PySparkException, Py4JJavaError) as error:
+            reason = error.java_exception if isinstance(error, Py4JJavaError) else error
             raise ExternalError(
                 "results",
                 f"Spark's {sink.format} refuses a batch of results",
-                detail=str(error.getMessage() or error).splitlines()[0],
+                detail=str(reason).splitlines()[0],
                 hint="nothing is lost: mend it and start again, and the rows will be there",
             ) from None
