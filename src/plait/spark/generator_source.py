@@ -1,16 +1,19 @@
 """`connector = 'generator'`: rows made from seed and time, as a stream of Spark's.
 
 Spark's Python data source does it: an offset is a moment in microseconds, a batch is the interval between two
-of them, and a task makes its part of the interval as Arrow batches. Since rows are a pure function of seed and
-time, a replayed batch gives the same rows, and no state is kept beside Spark's offsets.
+of them, and a task makes its part of the interval as Arrow batches. Since rows are a pure function of seed
+and time, a replayed batch gives the same rows, and no state is kept beside Spark's offsets.
 
 Rows are there once the clock has reached their slots; what lies in the past is there at once, at most
 `ROWS_PER_BATCH` of it a batch. A stream without `start` begins where the run did: at `now_us`, which Spark
 keeps as its first offset.
 
-What it costs: one Python process a stream and query that tells offsets (90 MB, half a second to start), and
-FIGURES a micro-batch beside Spark's own work. The other ways that were looked at: Spark's rate source cannot
-begin in the past; a thread that writes files needs a folder, cleaning up and a clock of its own.
+What it costs: one Python process a stream and query that tells offsets (100 MB, 0.8 s of a core to start),
+and a Python worker a task, which Spark keeps; asking for the latest offset takes 1–4 ms a micro-batch, and
+making rows less than 0.2 µs each. A micro-batch took about three times as long as one of Spark's rate source
+(0.23 s against 0.08 s at 50,000 and 5,000 rows a second, the best of 13 on a busy machine). The other ways
+that were looked at: Spark's rate source cannot begin in the past; a thread that writes files needs a folder,
+cleaning up and a clock of its own.
 """
 
 from __future__ import annotations
@@ -49,7 +52,7 @@ def generator_frame(
     now_us: int | None = None,
     rows_per_batch: int = ROWS_PER_BATCH,
 ) -> DataFrame:
-    """The stream's rows, with the columns that it declares. `now_us` is when a stream without start begins."""
+    """The stream's rows, with the columns that it declares. One without start begins at `now_us`."""
     session.dataSource.register(GeneratorSource)
     source = feed(stream)
     start_us = source.start_us
