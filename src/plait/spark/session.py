@@ -1,35 +1,157 @@
-"""Starts Spark with the settings that the meaning of a query rests on: ANSI mode, and times in UTC."""
+"""The Spark that queries run on: one of our own, or a session inside the Spark that the user has.
+
+Either way it has the settings that the meaning of a query rests on, such as ANSI mode and times in UTC, and
+those that make micro-batches cheap. A Spark of our own says nothing unless asked, and on a local master
+listens on the loopback address only.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from plait.errors import ExternalError, UnsupportedError
+from plait.spark.failures import SPARK_ERRORS, explained
 from plait.spark.java import java_home
+
+DEFAULT_MASTER = "local[*]"
+
+# What rows depend on.
+_MEANING = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.streaming.multipleWatermarkPolicy": "min",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "true",
+}
+
+# What makes micro-batches cheap. Renaming is atomic where checkpoints are: in a folder of this machine.
+_CHEAP_BATCHES = {
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.streaming.minBatchesToRetain": "5",
+    # The names of all files read so far are written anew so many batches apart.
+    "spark.sql.streaming.fileSource.log.compactInterval": "100",
+}
+_PARTITIONS = "spark.sql.shuffle.partitions"
+_MOST_PARTITIONS = 8
+
+# What a Spark of our own is started with beside that. The numbers bound what it remembers of past batches.
+_OWN = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.sql.ui.retainedExecutions": "20",
+    "spark.driver.memory": "2g",
+}
+_LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_QUIET = Path(__file__).with_name("quiet_log4j2.properties")
+
+
+def session(
+    master: str | None = None, *, log: bool = False, settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A Spark of our own on a master, this machine unless given; `log` lets it write its logs to stderr.
+
+    Further settings of Spark's may be given; those that the meaning of queries rests on are ours.
+    """
+    given = dict(settings or {})
+    if os.environ.get("SPARK_REMOTE") or "spark.remote" in given:
+        raise _no_spark_connect("SPARK_REMOTE names a Spark Connect server")
+    master = master or given.pop("spark.master", DEFAULT_MASTER)
+    wanted = {
+        **_OWN,
+        **(_LOOPBACK if master.startswith("local") else {}),
+        **_CHEAP_BATCHES,
+        **given,
+        **_MEANING,
+    }
+    if not log:
+        options = f"-Dlog4j2.configurationFile={_QUIET.as_uri()} {wanted.get(_JAVA_OPTIONS, '')}"
+        wanted[_JAVA_OPTIONS] = options.strip()
+        _silence_query_errors()
+    with _environment_of_spark():
+        try:
+            builder = SparkSession.builder.master(master).appName("plait")
+            started = builder.config(map={**wanted}).getOrCreate()
+        except PySparkRuntimeError as error:
+            raise ExternalError(
+                "spark",
+                "Spark could not be started",
+                detail=str(error),
+                hint="what Java says is above" if log else "its logs say more: --log",
+            ) from error
+        except SPARK_ERRORS as error:
+            raise explained(error, f"Spark on the master `{master}`") from error
+    if _PARTITIONS not in given:
+        _set_few_partitions(started)
+    return started
+
+
+def adopted(users: SparkSession) -> SparkSession:
+    """A session of our own in the Spark that the user has. Their session keeps its settings."""
+    if not isinstance(users, SparkSession) or not hasattr(users, "_jsparkSession"):
+        raise _no_spark_connect("the session given is one of Spark Connect")
+    ours = users.newSession()
+    for key, value in {**_CHEAP_BATCHES, **_MEANING}.items():
+        ours.conf.set(key, value)
+    _set_few_partitions(ours)
+    _silence_query_errors()
+    return ours
+
+
+def _set_few_partitions(session: SparkSession) -> None:
+    partitions = min(session.sparkContext.defaultParallelism, _MOST_PARTITIONS)
+    session.conf.set(_PARTITIONS, str(partitions))
+
+
+def _no_spark_connect(reason: str) -> UnsupportedError:
+    return UnsupportedError(
+        "spark-connect",
+        f"Plait does not run on Spark Connect, and {reason}",
+        detail="a micro-batch is handed over in the driver's process, where Spark Connect has none",
+        hint="unset SPARK_REMOTE and name a master, such as --master spark://host:7077; "
+        "without one Spark runs on this machine",
+    )
+
+
+def _silence_query_errors() -> None:
+    # Errors of queries are ours to report; PySpark would also log each as JSON.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+
+
+@contextmanager
+def _environment_of_spark() -> Iterator[None]:
+    """The variables that Spark takes over when it starts: which Java, and which Python.
+
+    Python on Spark's side is this one, where Plait is installed, and not the first `python3` to be found.
+    """
+    before = dict(os.environ)
+    os.environ["JAVA_HOME"] = str(java_home())
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def local_session(cores: int = 2, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """A quiet Spark inside this process, on so many cores of this machine, with further Spark settings."""
-    os.environ["JAVA_HOME"] = str(java_home())
-    # Python on Spark's side is this one, where Plait is installed, and not the first `python3` to be found.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # Errors of queries are ours to report; PySpark would also log each as JSON.
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
-    session = (
-        SparkSession.builder.master(f"local[{cores}]")
-        .appName("plait")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.ansi.enabled", "true")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", str(cores))
-        .config("spark.log.level", "ERROR")
-        .config(map=dict(settings or {}))
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+    """A Spark of our own on so many cores of this machine."""
+    return session(f"local[{cores}]", settings=settings)

@@ -1,0 +1,123 @@
+"""What Spark reports, said so that somebody can act on it.
+
+A batch that fails stays planned: Spark reads the same files again at the next start. So the way out of a file
+that cannot be read is to put another in its place, not to take it away; an empty one leaves its rows out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.captured import convert_exception
+
+from plait.errors import ExternalError, PlaitError, UserError
+from plait.spark.file_paths import path_of_url
+
+# What calls of PySpark may raise.
+SPARK_ERRORS = (PySparkException, Py4JError)
+
+_FILE = re.compile(r"reading file (\S+?)\.?(?:\s|$)")
+_TYPE = re.compile(r"Parquet column \[(.*?)\]\. Expected Spark type (.+?), actual Parquet type (\w+)")
+_HEADER = re.compile(r"CSV header does not conform to the schema\.\s*Header: (.*)\s*Schema: (.*)")
+_NO_FORMAT = re.compile(r"Failed to find the data source: ([\w.-]+)")
+_MASTER = re.compile(r"Could not parse Master URL")
+_CONDITION = re.compile(r"^\[[A-Z0-9_.]+\] ")
+_JAVA_CLASS = re.compile(r"^(?:[a-z]\w*\.)+[A-Z][\w$]*(?:: )?")
+_STATE = re.compile(r"\s*SQLSTATE: \w+")
+
+_MOST_LINES = 6
+_LONGEST_LINE = 300
+
+_REPLACE = "put a readable file in its place (an empty one, to do without its rows) and start again"
+
+
+def explained(error: Exception, what: str) -> PlaitError:
+    """The error that Spark gave, as one of ours. `what` has failed, such as "query `totals`"."""
+    if isinstance(error, PlaitError):
+        return error
+    messages = [_plain(message) for message in _messages(error)]
+    text = "\n".join(messages)
+    reason = _clipped(messages[-1])
+    if "FileNotFoundException" in text or "FILE_NOT_EXIST" in "\n".join(_messages(error)):
+        return UserError(
+            "data-gone",
+            f"{what} needs a file that is not there any more{_named(text)}",
+            hint="bring it back (an empty file of that name, to do without its rows) and start again",
+        )
+    if found := _TYPE.search(text):
+        column, declared, stored = found.groups()
+        return UserError(
+            "stored-type",
+            f"{what} reads the column `{column}` as {declared.upper()}, but it is stored as {stored}",
+            detail=_in_file(text),
+            hint=f"{_REPLACE}; or declare the stored type, CAST in the queries and begin anew",
+        )
+    if found := _HEADER.search(text):
+        return UserError(
+            "stored-columns",
+            f"{what} reads a CSV file whose first line is not that of the others",
+            detail=f"{_in_file(text)}: {found[1].strip()}\nin the others: {found[2].strip()}",
+            hint=_REPLACE,
+        )
+    if found := _NO_FORMAT.search(text):
+        return UserError(
+            "no-such-source",
+            f"{what} reads the format `{found[1]}`, which this Spark does not have",
+            hint="give it the jars: PYSPARK_SUBMIT_ARGS='--packages GROUP:NAME:VERSION pyspark-shell'",
+        )
+    if _MASTER.search(text):
+        return UserError("spark-master", f"{what}: there is no such master", hint="for example local[4]")
+    if "No space left on device" in text:
+        return ExternalError(
+            "no-space", f"{what} stopped: the disk is full", hint="make room and start again"
+        )
+    if "Java heap space" in text or "OutOfMemoryError" in text:
+        return ExternalError(
+            "memory",
+            f"{what} stopped: Spark has too little memory",
+            detail=reason,
+            hint="give it more: PYSPARK_SUBMIT_ARGS='--driver-memory 8g pyspark-shell'",
+        )
+    if _FILE.search(text):
+        return UserError(
+            "unreadable-data",
+            f"{what} reads a file that cannot be read{_named(text)}",
+            detail=reason,
+            hint=_REPLACE,
+        )
+    return ExternalError("spark", f"{what} failed in Spark", detail=reason, hint="its logs say more: --log")
+
+
+def _messages(error: BaseException) -> Iterator[str]:
+    """What the error says, then what caused it says, and so on."""
+    cause: BaseException | None = error
+    if isinstance(error, Py4JJavaError):
+        cause = convert_exception(error.java_exception)
+    while cause is not None:
+        yield str(getattr(cause, "_desc", None) or cause)
+        cause = getattr(cause, "_cause", None) or cause.__cause__
+
+
+def _plain(message: str) -> str:
+    """Without what only Spark's developers look at."""
+    message = message.partition("=== Streaming Query ===")[0]
+    return _STATE.sub("", _CONDITION.sub("", _JAVA_CLASS.sub("", message))).strip()
+
+
+def _named(text: str) -> str:
+    found = _FILE.search(text)
+    return f": {path_of_url(found[1])}" if found else ""
+
+
+def _in_file(text: str) -> str:
+    return f"in{_named(text)[1:]}"
+
+
+def _clipped(reason: str) -> str:
+    lines = [line.strip() for line in reason.splitlines() if line.strip()][:_MOST_LINES]
+    return "\n".join(
+        line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…" for line in lines
+    )
