@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         Comparison,
         Plan,
         Rows,
+        Running,
         Session,
         open,  # noqa: A004 (reads `plait.open(…)`)
         open_text,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = ["Check", "Comparison", "Plan", "Rows", "Session", "__version__", "open", "open_text"]
+__all__ = ["Check", "Comparison", "Plan", "Rows", "Running", "Session", "__version__", "open", "open_text"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Plait in Python: open SQL files, check, plan and evaluate them, read results.
+"""Plait in Python: open SQL files, check, plan, evaluate and run them, read results.
 
 The command line is a thin layer over this module, so that both always say the same. In a notebook a plan
 shows itself as a picture, rows and comparisons as tables.
@@ -6,16 +6,17 @@ shows itself as a picture, rows and comparisons as tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from html import escape
+from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from plait import language
 from plait.deployment.report import report_text
-from plait.errors import Source, UserError, closest
+from plait.errors import InfeasibleError, PlaitError, Source, UnsupportedError, UserError, closest
 from plait.expressions.types import Type
 from plait.notices import Notice
 from plait.picture.deployed import diagram_of
@@ -26,7 +27,7 @@ from plait.planners import DEFAULT_PLANNER, PLANNERS, driver
 from plait.planners.base import PlanningStatus
 from plait.planners.driver import PlanReport
 from plait.quantity_text import bytes_per_s_text, counted, number_text
-from plait.runtime import DEFAULT_STATE
+from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
 from plait.statistics import Statistics, declared
 from plait.table_text import csv_text, json_value, table_text, value_text
 from plait.workload import Query, Workload
@@ -36,33 +37,46 @@ if TYPE_CHECKING:  # loading these takes a moment, and not every call needs them
     import pyarrow as pa
 
     from plait.evaluator import Result, StoredData
+    from plait.runtime.run import Run
+    from plait.runtime.snapshot import RunProgress
+    from plait.spark.execution import Frame as DataFrame
+    from plait.spark.execution import Session as SparkSession
 
 ROWS_SHOWN = 20
+# The planner whose deployments can be run so far.
+RUNNABLE_PLANNER = "independent"
 
 # A file, a folder, or text that was read already.
 Origin: TypeAlias = str | Path | Source
 
 
-def open(path: Origin | Sequence[Origin]) -> Session:  # noqa: A001 (reads `plait.open(…)`)
-    """Open one or several SQL files; a folder stands for all `*.sql` files in it, in order of their names."""
+def open(  # noqa: A001 (reads `plait.open(…)`)
+    path: Origin | Sequence[Origin], *, spark: SparkSession | None = None
+) -> Session:
+    """Open one or several SQL files; a folder stands for all `*.sql` files in it, in order of their names.
+
+    What is run runs in the Spark that is given; without one, a Spark on this machine is started when needed.
+    """
     origins = [path] if isinstance(path, str | Path | Source) else list(path)
     if not origins:
         raise UserError("no-files", "no files are given to open", hint="name SQL files, or folders of them")
     texts = [text for origin in origins for text in sql_files(origin)]
     names = [each.name if isinstance(each, Source) else str(each) for each in origins]
-    return _session(language.load(texts), " and ".join(names))
+    return _session(language.load(texts), " and ".join(names), spark)
 
 
-def open_text(text: str, name: str = "<sql>", base: Path | None = None) -> Session:
+def open_text(
+    text: str, name: str = "<sql>", base: Path | None = None, *, spark: SparkSession | None = None
+) -> Session:
     """Open SQL text. Paths in it are relative to `base`, the current folder unless given."""
-    return _session(language.load_text(text, name=name, base=base or Path.cwd()), name)
+    return _session(language.load_text(text, name=name, base=base or Path.cwd()), name, spark)
 
 
-def _session(workload: Workload, origin: str) -> Session:
+def _session(workload: Workload, origin: str, spark: SparkSession | None) -> Session:
     catalog = workload.catalog
     if not (catalog.streams or catalog.tables or catalog.sites or workload.queries):
         raise UserError("no-statements", f"nothing is declared in {origin}", hint="see docs/language.md")
-    return Session(workload)
+    return Session(workload, spark)
 
 
 def sql_files(origin: Origin) -> list[Path | Source]:
@@ -86,18 +100,23 @@ def sql_files(origin: Origin) -> list[Path | Source]:
 class Session:
     """What some SQL files declare, bound and checked: every stream, table, site, link and query.
 
-    Evaluating reads stored data into memory and keeps it for the next query; `close`, or leaving a `with`
-    block, lets go of it.
+    Evaluating reads stored data into memory and keeps it for the next query, and running starts a Spark if
+    none was given; `close`, or leaving a `with` block, lets go of both. A Spark that was given is left alone.
     """
 
-    def __init__(self, workload: Workload) -> None:
+    def __init__(self, workload: Workload, spark: SparkSession | None = None) -> None:
         self.workload = workload
+        self._given_spark = spark
+        self._started_spark: SparkSession | None = None
 
     def close(self) -> None:
-        """Let go of the stored data. Evaluating after that reads it again."""
+        """Let go of the stored data and of a Spark that was started for this. Both come back when needed."""
         data = vars(self).pop("_data", None)
         if data is not None:
             data.close()
+        if self._started_spark is not None:
+            self._started_spark.stop()
+            self._started_spark = None
 
     def __enter__(self) -> Session:
         return self
@@ -144,6 +163,77 @@ class Session:
 
         return EvaluatedRows(evaluate(self.query(query), self._data, closed_only=as_of_watermark))
 
+    def explain(self, query: str) -> str:
+        """How a query runs: on Spark's own operators or, where they cannot, in DuckDB, and why."""
+        from plait.deployment.lowering import fragments
+        from plait.deployment.stage_text import fragment_text
+
+        name = self.query(query).name
+        deployment = self.plan(RUNNABLE_PLANNER).deployment
+        for fragment in fragments(deployment, self.workload.catalog):
+            if fragment.query == name:
+                return fragment_text(fragment)
+        refused = next(each for each in deployment.refused if each.name == name)
+        raise InfeasibleError("not-admitted", f"query `{name}` is not run", detail=refused.reason)
+
+    def run(
+        self,
+        planner: str = RUNNABLE_PLANNER,
+        *,
+        state: str | Path = DEFAULT_STATE,
+        results: str | Path = DEFAULT_RESULTS,
+        available_now: bool = False,
+        drain: bool = False,
+        for_seconds: float | None = None,
+        trigger_seconds: float = 1.0,
+        streams: Mapping[str, DataFrame] | None = None,
+        master: str | None = None,
+        log: bool = False,
+    ) -> Running:
+        """Run all queries on Spark; returns when they run.
+
+        It goes on until it is stopped or, with `for_seconds`, the time is over. With `available_now` all data
+        that is there is processed; with `drain` the streams count as ended after that, which closes every
+        window. What is in the folder `state` is gone on with. `streams` gives the rows of streams without
+        connector, as streaming DataFrames. `master` and `log` are for a Spark that is started for this:
+        where it runs, this machine unless given, and whether it shows its logs.
+        """
+        from plait.runtime.run import Extent, Run
+
+        if planner != RUNNABLE_PLANNER:
+            raise UnsupportedError(
+                "planner-runs",
+                f"what the planner `{planner}` plans cannot be run yet",
+                hint=f"use `{RUNNABLE_PLANNER}`: every query by itself",
+            )
+        extent = Extent(trigger_seconds, available_now, drain, for_seconds)
+        run = Run(
+            self.workload,
+            self.plan(planner).deployment,
+            planner=planner,
+            spark_version=self._spark_version,
+            connect=lambda: self._connected_spark(master, log),
+            state=Path(state),
+            results=Path(results),
+            extent=extent,
+            frames=streams,
+        )
+        run.start()
+        return Running(run, Path(state))
+
+    @property
+    def _spark_version(self) -> str:
+        return version("pyspark") if self._given_spark is None else self._given_spark.version
+
+    def _connected_spark(self, master: str | None, log: bool) -> SparkSession:
+        from plait.spark.session import adopted, session
+
+        if self._given_spark is not None:
+            return adopted(self._given_spark)
+        if self._started_spark is None:
+            self._started_spark = session(master, log=log)
+        return self._started_spark
+
     def results(self, query: str, *, state: str | Path = DEFAULT_STATE) -> ResultRows:
         """The rows of a query that a run with that state folder has published, also while it goes on."""
         return published(self.query(query).name, state)
@@ -162,6 +252,66 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({_counts(self.workload)})"
+
+
+class Running:
+    """A run that goes on in the background. Leaving a `with` block stops it at a batch boundary."""
+
+    def __init__(self, run: Run, state: Path) -> None:
+        self._run = run
+        self._state = state
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end, at most `timeout` seconds; whether it has come. Raises what went wrong."""
+        ended = self._run.wait(timeout)
+        self._raise_error()
+        return ended
+
+    def stop(self) -> None:
+        """End at the next batch boundary. A later run with the same state goes on from there."""
+        self._run.stop()
+        self._raise_error()
+
+    def drain(self) -> None:
+        """Process all that is there, close everything, and end."""
+        self._run.drain()
+        self._raise_error()
+
+    def progress(self) -> RunProgress:
+        """How far it has come, as plain values."""
+        return self._run.snapshot()
+
+    def results(self, query: str) -> ResultRows:
+        """The rows that were published so far."""
+        return published(query, self._state)
+
+    @property
+    def has_ended(self) -> bool:
+        return self._run.has_ended
+
+    @property
+    def error(self) -> PlaitError | None:
+        """What went wrong so far. Queries that did not fail go on all the same."""
+        return self._run.error
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._run.stop()
+        if kind is None:
+            self._raise_error()
+
+    def _raise_error(self) -> None:
+        if self._run.error is not None:
+            raise self._run.error
+
+    def __repr__(self) -> str:
+        from plait.runtime.progress import line
+
+        return line(self.progress())
 
 
 def published(query: str, state: str | Path = DEFAULT_STATE, results: str | Path | None = None) -> ResultRows:

@@ -11,27 +11,25 @@ Wherever this ends, Spark runs the batch again over the same rows; each step kno
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from threading import Lock
 from time import monotonic
 from typing import Protocol
 
 from plait.batches import Batch, Outcome, Publish
-from plait.catalog import Catalog
 from plait.deployment.fragments import Fragment
 from plait.failpoints import reach
 from plait.plan.nodes import sources_of
 from plait.runtime.beats import Beats
 from plait.runtime.checkpoint import Checkpoint
-from plait.runtime.journal import Journal, Totals
+from plait.runtime.journal import ROWS, Journal
 from plait.runtime.recent_rate import RecentRate
 from plait.runtime.sinks import Sink
 from plait.runtime.state import QueryFolder
+from plait.runtime.streaming_work import StreamingWork
 from plait.runtime.tables_in_use import TablesInUse
-from plait.spark.execution import Execution, Frame
+from plait.spark.execution import Frame
 
-ROWS = "rows"
 _LATE = "late:"
 
 
@@ -43,83 +41,56 @@ class Computation(Protocol):
     def process(self, frame: Frame, batch: Batch, publish: Publish) -> Outcome: ...
 
 
-class FragmentRun:
-    """A fragment with its state. `start` may be called again after an execution has ended."""
+class FragmentRun(StreamingWork):
+    """A fragment with its state. Streams and tables are known by their keys."""
 
     def __init__(
         self,
         fragment: Fragment,
-        catalog: Catalog,
         computation: Computation,
         folder: QueryFolder,
         sink: Sink,
         journal: Journal,
         tables: TablesInUse,
-        close: Callable[[], None],
     ) -> None:
+        super().__init__(f"query {fragment.query}", computation.frame, folder.checkpoint)
         streams, joined = sources_of(fragment.plan)
         self.fragment = fragment
         self.streams = tuple(sorted(name.lower() for name in streams))
         self.sink = sink
         self.journal = journal
         self.beats = Beats(folder.beats, journal.last_finished)
-        self.execution: Execution | None = None
         self.rate = RecentRate()
         self.batch_seconds: float | None = None
-        self._catalog = catalog
-        self._tables_read = sorted(name.lower() for name in joined)
+        self.totals = journal.totals()
+        self._tables_read = tuple(sorted(name.lower() for name in joined))
         self._computation = computation
-        self._folder = folder
         self._checkpoint = Checkpoint(folder.checkpoint)
         self._tables = tables
-        self._close = close
-        self._totals = journal.totals()
-        self._watermark_us = self._totals.watermark_us
-        self._lock = Lock()
-
-    def start(self, name: str, trigger_seconds: float | None) -> None:
-        self.execution = Execution(
-            self._computation.frame, name, self._folder.checkpoint, self._process, trigger_seconds
-        )
-        reach("fragment-started")
-
-    def close(self) -> None:
-        self._close()
-        self.sink.close()
-        self.journal.close()
-
-    @property
-    def totals(self) -> Totals:
-        with self._lock:
-            return self._totals
 
     @property
     def late_rows(self) -> Mapping[str, int]:
-        """By the stream's name."""
         counts = self.totals.counts
-        late = {name.removeprefix(_LATE): n for name, n in counts.items() if name.startswith(_LATE)}
-        return {self._catalog.stream(key).name: count for key, count in late.items()}
+        return {name.removeprefix(_LATE): n for name, n in counts.items() if name.startswith(_LATE)}
 
     @property
     def watermark_us(self) -> int | None:
         """The watermark that the query goes by; None until a row has moved it."""
-        return self._watermark_us or None
+        return self.totals.watermark_us or None
 
-    def _process(self, frame: Frame, id_: int) -> None:
+    def _process(self, frame: Frame, batch: int) -> None:
         began = monotonic()
-        tables = self._tables.begin(self.journal, id_, self._tables_read)
+        tables = self._tables.begin(self.journal, batch, self._tables_read)
         reach("batch-begun")
-        late_before_us = None if id_ == 0 else self._checkpoint.watermark_us(id_ - 1)
-        batch = Batch(id_, late_before_us, tables)
-        outcome = self._computation.process(frame, batch, partial(self.sink.publish, id_))
+        late_before_us = self._checkpoint.watermark_us(batch - 1)
+        publish = partial(self.sink.publish, batch)
+        outcome = self._computation.process(frame, Batch(batch, late_before_us, tables), publish)
         watermark_us = outcome.watermark_us
         if watermark_us is None:
-            watermark_us = self._checkpoint.watermark_us(id_)
-        counts = {ROWS: outcome.rows, **{f"{_LATE}{key}": n for key, n in outcome.late_rows.items()}}
-        self.journal.finish(id_, counts, watermark_us=watermark_us)
+            watermark_us = self._checkpoint.watermark_us(batch)
+        late = {f"{_LATE}{stream.lower()}": count for stream, count in outcome.late_rows.items()}
+        self.journal.finish(batch, {ROWS: outcome.rows, **late}, watermark_us)
         reach("batch-finished")
-        with self._lock:
-            self._totals = self.journal.totals()
-            self._watermark_us = watermark_us
-            self.batch_seconds = monotonic() - began
+        self.totals = self.journal.totals()
+        self.batch_seconds = monotonic() - began
         self.rate.add(outcome.rows)

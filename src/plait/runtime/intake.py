@@ -11,51 +11,43 @@ from time import monotonic
 
 from plait.catalog import Stream
 from plait.runtime.durable_files import write_durably
-from plait.runtime.journal import Journal, Totals
+from plait.runtime.journal import ROWS, Journal
 from plait.runtime.recent_rate import RecentRate
 from plait.runtime.state import StreamFolder
-from plait.spark.execution import Execution, Frame
+from plait.runtime.streaming_work import StreamingWork
+from plait.spark.arrivals import arrivals
+from plait.spark.execution import Frame
 
 BAD = "bad"
-READ = "read"
 
 
-class Intake:
-    """One stream while a run reads it."""
+class Intake(StreamingWork):
+    """One stream while a run reads it. `last_arrival` is when it last brought anything, or the run began."""
 
-    def __init__(self, stream: Stream, frame: Frame, folder: StreamFolder) -> None:
+    def __init__(self, stream: Stream, records: Frame, folder: StreamFolder, journal: Journal) -> None:
+        super().__init__(f"intake of stream {stream.name}", records, folder.checkpoint)
         self.stream = stream
         self.folder = folder
-        self.journal = Journal(folder.journal)
-        self.execution: Execution | None = None
-        self.last_arrival = monotonic()
-        self._frame = frame
+        self.journal = journal
         self.rate = RecentRate()
-
-    def start(self, name: str, trigger_seconds: float | None) -> None:
-        self.execution = Execution(self._frame, name, self.folder.checkpoint, self._process, trigger_seconds)
-
-    def close(self) -> None:
-        self.journal.close()
-
-    def watch(self) -> None:
-        """Take note of what was read since the last time."""
-        if self.execution is None:
-            return
-        for read in self.execution.read_rows():
-            self.last_arrival = monotonic()
-            self.journal.add(read.batch, READ, read.rows)
-            self.rate.add(read.rows)
+        self.last_arrival = monotonic()
+        self.totals = journal.totals()
 
     @property
-    def totals(self) -> Totals:
-        return self.journal.totals()
+    def watermark_us(self) -> int | None:
+        """As the rows alone move it."""
+        return self.totals.watermark_us
 
     def _process(self, frame: Frame, batch: int) -> None:
         self.journal.begin(batch, dict)
-        records = frame.toArrow().to_pylist()
-        if records:
-            lines = (json.dumps(record, ensure_ascii=False) for record in records)
-            text = "".join(f"{line}\n" for line in lines)
-            write_durably(self.folder.bad / f"{batch:09d}.jsonl", text.encode("utf-8", "surrogatepass"))
-        self.journal.finish(batch, {BAD: len(records)})
+        found = arrivals(frame)
+        if found.bad:
+            lines = "".join(f"{json.dumps(record)}\n" for record in found.bad)
+            write_durably(self.folder.bad / f"{batch:09d}.jsonl", lines.encode())
+        reached = [] if found.last_us is None else [found.last_us - self.stream.delay_us]
+        reached += [] if self.totals.watermark_us is None else [self.totals.watermark_us]
+        self.journal.finish(batch, {ROWS: found.rows, BAD: len(found.bad)}, max(reached, default=None))
+        self.totals = self.journal.totals()
+        if found.rows or found.bad:
+            self.last_arrival = monotonic()
+            self.rate.add(found.rows)

@@ -26,6 +26,8 @@ from plait.errors import ExternalError
 # Spark runs at most its last batch again. The others that are kept are for whoever looks into the file.
 KEPT_BATCHES = 20
 
+ROWS = "rows"  # as the name of a count: rows published, or read
+
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS batches (
   id INTEGER PRIMARY KEY, versions TEXT NOT NULL, counts TEXT, watermark_us INTEGER
@@ -78,16 +80,6 @@ class Journal:
                 (_json({name: count for name, count in counts.items() if count}), watermark_us, batch),
             )
             _fold(connection, batch - KEPT_BATCHES)
-
-    def add(self, batch: int, name: str, count: int) -> None:
-        """What became known of a batch after Spark has committed it."""
-        with self._transaction() as connection:
-            found = connection.execute("SELECT counts FROM batches WHERE id = ?", (batch,)).fetchall()
-            if found:
-                counts = {**json.loads(found[0][0]), name: count}
-                connection.execute("UPDATE batches SET counts = ? WHERE id = ?", (_json(counts), batch))
-            else:
-                _add_folded(connection, {name: count})
 
     def totals(self) -> Totals:
         with self._lock, _readable(self.path):
@@ -175,15 +167,11 @@ def _fold(connection: sqlite3.Connection, through: int) -> None:
     totals = Counter({_BATCHES: len(old)})
     for (counts,) in old:
         totals.update(json.loads(counts))
-    _add_folded(connection, totals)
-    connection.execute("DELETE FROM batches WHERE id <= ?", (through,))
-
-
-def _add_folded(connection: sqlite3.Connection, counts: Mapping[str, int]) -> None:
     connection.executemany(
         "INSERT INTO folded VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET count = count + excluded.count",
-        counts.items(),
+        totals.items(),
     )
+    connection.execute("DELETE FROM batches WHERE id <= ?", (through,))
 
 
 def _json(value: Mapping[str, object]) -> str:

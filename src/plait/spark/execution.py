@@ -1,15 +1,14 @@
 """One StreamingQuery of Spark's: started, watched, and stopped at a batch boundary.
 
 Spark's own `stop` interrupts whatever is running. Here a stop is a request: a batch that has begun ends, and
-the next one is not begun (Spark may have planned it already, and runs it at the next start). Only if the batch
-does not end in time is it interrupted, which loses nothing either: it runs again.
+the next one is not begun (Spark may have planned it already, and runs it at the next start). Only if the
+batch does not end in time is it interrupted, which loses nothing either: it runs again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Lock
 from time import monotonic, sleep
@@ -24,15 +23,6 @@ Session: TypeAlias = SparkSession
 Handler: TypeAlias = Callable[[DataFrame, int], None]
 
 _POLL_SECONDS = 0.05
-
-
-@dataclass(frozen=True)
-class ReadRows:
-    """How many rows a batch read from its sources, and how long it took."""
-
-    batch: int
-    rows: int
-    seconds: float
 
 
 class _StoppedBeforeBatch(Exception):  # noqa: N818 - it ends a query, and is no error
@@ -54,7 +44,6 @@ class Execution:
         self._batch = Lock()
         self._interrupted = False
         self._failure: Exception | None = None
-        self._read_through = -1
         writer = (
             frame.writeStream.queryName(name)
             .outputMode("append")
@@ -96,20 +85,6 @@ class Execution:
             self._query.stop()
         with self._batch:  # Spark does not wait for the handler, but whoever closes what it uses has to
             pass
-
-    def read_rows(self) -> list[ReadRows]:
-        """What the batches read that ended since this was last asked for (the last hundred at most)."""
-        found: list[ReadRows] = []
-        for progress in reversed(list(self._query._jsq.recentProgress())):
-            if progress.batchId() <= self._read_through:
-                break
-            if progress.numInputRows():  # else it may be of a batch that is yet to come
-                found.append(
-                    ReadRows(progress.batchId(), progress.numInputRows(), progress.batchDuration() / 1000)
-                )
-        if found:
-            self._read_through = found[0].batch
-        return found[::-1]
 
     def _process(self, frame: DataFrame, batch: int) -> None:
         with self._batch:

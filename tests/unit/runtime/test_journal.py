@@ -86,16 +86,6 @@ def test_it_can_be_read_while_a_batch_begins(journal: Journal) -> None:
     journal.begin(0, versions)
 
 
-def test_what_becomes_known_later_is_added_once(journal: Journal) -> None:
-    for batch in range(KEPT_BATCHES + 2):
-        journal.begin(batch, dict)
-        journal.finish(batch, {"bad": 1})
-    for _ in range(2):
-        journal.add(KEPT_BATCHES + 1, "read", 7)
-    journal.add(0, "read", 5)
-    assert dict(journal.totals().counts) == {"bad": KEPT_BATCHES + 2, "read": 12}
-
-
 def test_no_journal_has_counted_nothing(tmp_path: Path) -> None:
     assert read_totals(tmp_path / "journal.sqlite").batches == 0
     assert not (tmp_path / "journal.sqlite").exists()

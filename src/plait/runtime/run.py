@@ -1,0 +1,269 @@
+"""Runs the queries of a deployment on Spark: from a state folder, into results, until the end or a stop.
+
+All that can be refused is refused before anything runs, most of it before Spark is started. Then each query
+is a StreamingQuery of its own, and each stream has an intake beside them, which counts its rows and keeps its
+bad records. A query that fails ends by itself, and the others go on.
+
+A run over data that is there (`available_now`) is one pass. Draining is one more: a beat at the end of time
+tells every query that its streams have ended, which closes all windows. That is written down in the state
+before the first such beat, since there is no way back from it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Thread
+from time import monotonic, time
+
+from plait.catalog import Stream
+from plait.deployment.deployment import Deployment
+from plait.deployment.fragments import Fragment
+from plait.deployment.lowering import fragments as fragments_of
+from plait.errors import ErrorReport, InfeasibleError, PlaitError, UserError, closest
+from plait.failpoints import reach
+from plait.plan.nodes import sources_of
+from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
+from plait.runtime.assembly import Assembly, assemble
+from plait.runtime.declarations import declarations_of
+from plait.runtime.reporting import report
+from plait.runtime.snapshot import RunProgress
+from plait.runtime.state import Phase, StateFolder
+from plait.runtime.streaming_work import StreamingWork
+from plait.spark.execution import Frame, Session
+from plait.spark.failures import explained
+from plait.spark.folder_lock import SparkFolderLock
+from plait.spark.sources import Sources
+from plait.workload import Workload
+
+DEFAULT_TRIGGER_SECONDS = 1.0
+# How long a batch may take to end before a stop interrupts it. It would run again, so that nothing is lost.
+STOP_LIMIT_SECONDS = 60.0
+
+_WATCH_SECONDS = 0.2
+_LEAST_BEAT_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How long a run lasts. `trigger_seconds` is the least time between batches of a query."""
+
+    trigger_seconds: float = DEFAULT_TRIGGER_SECONDS
+    available_now: bool = False
+    drain: bool = False
+    for_seconds: float | None = None
+
+
+class Run:
+    """One run, from `start` to its end. Everything may be asked of it from any thread."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        deployment: Deployment,
+        *,
+        planner: str,
+        spark_version: str,
+        connect: Callable[[], Session],
+        state: Path = DEFAULT_STATE,
+        results: Path = DEFAULT_RESULTS,
+        extent: Extent | None = None,
+        frames: Mapping[str, Frame] | None = None,
+    ) -> None:
+        self.workload = workload
+        self.extent = extent or Extent()
+        self._deployment = deployment
+        self._planner = planner
+        self._spark_version = spark_version
+        self._connect = connect
+        self._state_path = state
+        self._results = results
+        self._frames = {name.lower(): frame for name, frame in (frames or {}).items()}
+        self._assembly = Assembly({}, {})
+        self._open = ExitStack()
+        self._began = monotonic()
+        self._last_beat = -math.inf
+        self._stop_wanted = Event()
+        self._drain_wanted = Event()
+        self._ended = Event()
+        self._broken: PlaitError | None = None
+        if self.extent.drain:
+            self._drain_wanted.set()
+
+    def start(self) -> None:
+        """Begin, or refuse to. When it returns, all queries run."""
+        fragments = self._checked_fragments()
+        with ExitStack() as opened:
+            self._state = self._opened_state(fragments)
+            opened.callback(self._state.close)
+            session = self._connect()
+            opened.callback(SparkFolderLock(session, self._state.spark_lock).close)
+            sources = Sources(session, self.workload.catalog, self._frames)
+            self._state.prepare()
+            self._assembly = assemble(
+                self.workload, fragments, self._state, self._results, session, sources, opened
+            )
+            if self._state.is_new:
+                self._state.create()
+            opened.callback(self._stop_all)
+            self._began = monotonic()
+            self._start_all(None if self.extent.available_now else self.extent.trigger_seconds)
+            self._open = opened.pop_all()
+        Thread(target=self._supervise, name="plait run", daemon=True).start()
+
+    def stop(self) -> None:
+        """End at the next batch boundary, and wait for that. What is open stays so, for the next run."""
+        self._stop_wanted.set()
+        self.wait()
+
+    def drain(self) -> None:
+        """Process all that is there, say that the streams have ended, close everything, and end."""
+        self._drain_wanted.set()
+        self.wait()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end of the run; whether it has come."""
+        return self._ended.wait(timeout)
+
+    @property
+    def has_ended(self) -> bool:
+        return self._ended.is_set()
+
+    @property
+    def error(self) -> PlaitError | None:
+        """What went wrong so far: an error for each query and intake that failed."""
+        errors = [work.error for work in self._works if work.error is not None]
+        errors += [self._broken] if self._broken is not None else []
+        return errors[0] if len(errors) == 1 else ErrorReport(errors) if errors else None
+
+    def snapshot(self) -> RunProgress:
+        trigger_seconds = None if self.extent.available_now else self.extent.trigger_seconds
+        seconds = monotonic() - self._began
+        return report(self.workload, self._assembly, self._results, seconds, trigger_seconds)
+
+    # What is refused
+
+    def _checked_fragments(self) -> tuple[Fragment, ...]:
+        catalog = self.workload.catalog
+        for name in self._frames:
+            if name not in catalog.streams:
+                names = [stream.name for stream in catalog.streams.values()]
+                raise UserError("unknown-stream", f"there is no stream `{name}`", hint=closest(name, names))
+        if not self._deployment.queries:
+            raise UserError("no-queries", "there is no query to run", hint="see docs/language.md")
+        if not self._deployment.admitted:
+            reason = self._deployment.queries[0].reason
+            raise InfeasibleError("not-admitted", "no query can be run", detail=reason)
+        fragments = fragments_of(self._deployment, catalog)
+        for fragment in fragments:
+            for name in sorted(sources_of(fragment.plan)[0]):
+                self._check_has_rows(catalog.stream(name), fragment.query)
+        return fragments
+
+    def _check_has_rows(self, stream: Stream, query: str) -> None:
+        if not stream.connector and stream.name.lower() not in self._frames:
+            raise UserError(
+                "no-connector",
+                f"query `{query}` reads the stream `{stream.name}`, which has no connector to read rows from",
+                hint="give it one, such as connector = 'files', or run it in Python "
+                f"with streams={{'{stream.name}': DataFrame}}",
+            ).at(self.workload.query(query).span)
+
+    def _opened_state(self, fragments: Iterable[Fragment]) -> StateFolder:
+        return StateFolder.open(
+            self._state_path,
+            declarations_of(self.workload, fragments),
+            planner=self._planner,
+            spark=self._spark_version,
+            drain=self._drain_wanted.is_set(),
+        )
+
+    # What goes on
+
+    def _supervise(self) -> None:
+        try:
+            with self._open:
+                self._flow()
+                if self._drain_wanted.is_set() and not self._stop_wanted.is_set():
+                    self._drain()
+        except Exception as error:
+            self._broken = error if isinstance(error, PlaitError) else explained(error, "the run")
+        finally:
+            self._ended.set()
+
+    def _flow(self) -> None:
+        """Until all that is there is processed, or the time is over, or an end is asked for."""
+        deadline = math.inf if self.extent.for_seconds is None else self._began + self.extent.for_seconds
+        if self.extent.available_now:
+            self._wait_for_pass(deadline)
+        else:
+            while not (self._stop_wanted.is_set() or self._drain_wanted.is_set()):
+                self._watch()
+                if monotonic() >= deadline or not any(q.is_active for q in self._assembly.queries.values()):
+                    break
+                self._beat_idle_streams()
+                self._stop_wanted.wait(min(_WATCH_SECONDS, max(0.0, deadline - monotonic())))
+        self._stop_all()
+
+    def _wait_for_pass(self, deadline: float = math.inf) -> None:
+        while any(work.is_active for work in self._works):
+            self._watch()
+            if self._stop_wanted.wait(_WATCH_SECONDS) or monotonic() >= deadline:
+                break
+        self._watch()
+
+    def _drain(self) -> None:
+        if not self.extent.available_now:
+            self._start_all(None)
+            self._wait_for_pass()
+        self._state.enter(Phase.DRAINING)
+        for query in self._assembly.queries.values():
+            if query.error is None:
+                query.beats.end(query.streams)
+        if not self._stop_wanted.is_set():
+            self._start_all(None)
+            self._wait_for_pass()
+        self._stop_all()
+        if self.error is None and not self._stop_wanted.is_set():
+            self._state.enter(Phase.DRAINED)
+
+    def _beat_idle_streams(self) -> None:
+        """Streams that have been silent for their `idle_timeout` move on with the clock."""
+        now = monotonic()
+        idle = {}
+        for key, intake in self._assembly.intakes.items():
+            timeout_us = intake.stream.idle_timeout_us
+            if timeout_us is not None and now - intake.last_arrival >= timeout_us / 1e6:
+                idle[key] = int(time() * 1e6) - timeout_us
+        if not idle or now - self._last_beat < max(self.extent.trigger_seconds, _LEAST_BEAT_SECONDS):
+            return
+        self._last_beat = now
+        for query in self._assembly.queries.values():
+            times_us = {key: idle[key] for key in query.streams if key in idle}
+            if times_us and query.is_active:
+                query.beats.write(times_us, query.journal.last_finished)
+
+    @property
+    def _works(self) -> tuple[StreamingWork, ...]:
+        return (*self._assembly.queries.values(), *self._assembly.intakes.values())
+
+    def _watch(self) -> None:
+        for work in self._works:
+            work.watch()
+
+    def _start_all(self, trigger_seconds: float | None) -> None:
+        for work in self._works:
+            if work.error is None:
+                work.start(f"plait {self._state.id[:8]}", trigger_seconds)
+
+    def _stop_all(self) -> None:
+        """All end at their next batch boundary, at the same time."""
+        reach("stopping")
+        for work in self._works:
+            work.request_stop()
+        deadline = monotonic() + STOP_LIMIT_SECONDS
+        for work in self._works:
+            work.stop(max(0.0, deadline - monotonic()))

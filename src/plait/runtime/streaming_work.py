@@ -1,0 +1,64 @@
+"""What queries and intakes have in common: a StreamingQuery that is started, watched and stopped, and may
+fail.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from plait.errors import PlaitError
+from plait.failpoints import reach
+from plait.runtime.snapshot import QueryState
+from plait.spark.execution import Execution, Frame
+from plait.spark.failures import explained
+
+
+class StreamingWork:
+    """`start` may be called again when an execution has ended well: it goes on where that one was.
+
+    `label` says in messages what it is; `_process` is called with each micro-batch.
+    """
+
+    def __init__(self, label: str, frame: Frame, checkpoint: Path) -> None:
+        self.label = label
+        self.error: PlaitError | None = None
+        self._frame = frame
+        self._checkpoint_path = checkpoint
+        self._execution: Execution | None = None
+
+    def start(self, run_name: str, trigger_seconds: float | None) -> None:
+        """Begin to process batches; without a trigger, of what is there now."""
+        name = f"{run_name}: {self.label}"
+        self._execution = Execution(self._frame, name, self._checkpoint_path, self._process, trigger_seconds)
+        reach("fragment-started")
+
+    @property
+    def state(self) -> QueryState:
+        if self.error is not None:
+            return QueryState.FAILED
+        if self._execution is None:
+            return QueryState.STARTING
+        return QueryState.RUNNING if self._execution.is_active else QueryState.ENDED
+
+    @property
+    def is_active(self) -> bool:
+        return self._execution is not None and self._execution.is_active
+
+    def watch(self) -> None:
+        """Take note of what has happened since the last time."""
+        if self._execution is not None and self.error is None:
+            failure = self._execution.failure
+            if failure is not None:
+                self.error = failure if isinstance(failure, PlaitError) else explained(failure, self.label)
+
+    def request_stop(self) -> None:
+        if self._execution is not None:
+            self._execution.request_stop()
+
+    def stop(self, limit_seconds: float) -> None:
+        if self._execution is not None:
+            self._execution.stop(limit_seconds)
+            self.watch()
+
+    def _process(self, frame: Frame, batch: int) -> None:
+        raise NotImplementedError

@@ -1,0 +1,42 @@
+"""What a micro-batch brought of a stream: how many rows, up to which event time, and the bad records.
+
+One action reads the batch once: good records are counted on the way, and only bad ones come back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as f
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """`rows` counts the good records; `last_us` is their greatest event time, None without any."""
+
+    rows: int
+    last_us: int | None
+    bad: list[dict[str, str]]
+
+
+def arrivals(records: DataFrame) -> Arrivals:
+    """Of records as `Sources.records` gives them."""
+    observation = Observation()
+    is_good = f.col("reason").isNull()
+    bad = (
+        records.select(
+            "reason", f.when(~is_good, f.col("record")).alias("record"), f.unix_micros("t").alias("us")
+        )
+        .observe(
+            observation,
+            f.count_if(is_good).alias("rows"),
+            f.max(f.when(is_good, f.col("us"))).alias("last_us"),
+        )
+        .where(~is_good)
+        .select("reason", "record")
+        .toArrow()
+        .to_pylist()
+    )
+    counted = observation.get
+    return Arrivals(counted["rows"], counted["last_us"], bad)
