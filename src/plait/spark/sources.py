@@ -58,6 +58,12 @@ class Sources:
         )
         return rows.union(beating)
 
+    def records(self, stream: str) -> DataFrame:
+        """Everything that comes by the stream, good or bad: a streaming frame with `t`, `reason` (NULL for a
+        good record) and `record`."""
+        definition = self._catalog.stream(stream)
+        return records.judged(self._records(definition), definition).select("t", "reason", "record")
+
     def bad_records(self, stream: str) -> DataFrame:
         """What `rows` leaves out: a streaming frame of `reason` and `record`, both texts."""
         definition = self._catalog.stream(stream)
