@@ -21,7 +21,7 @@ from plait.evaluator import difference
 from plait.planners import PLANNERS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NAMES = ("airline", "auction", "smart_plugs", "traffic")
+NAMES = ("airline", "airline_live", "auction", "auction_live", "smart_plugs", "smart_plugs_live", "traffic")
 MINUTE = timedelta(minutes=1)
 SECOND = timedelta(seconds=1)
 

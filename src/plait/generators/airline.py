@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
+from math import gcd
 from string import ascii_uppercase
 
 import pyarrow as pa
@@ -63,6 +64,12 @@ def _how_many(rate: Fraction, rate_of_each: Fraction, most: int = 2**31 - 1) -> 
     return max(1, min(most, round(rate / rate_of_each)))
 
 
+def _in_turn(slots: Slots, count: int) -> Integers:
+    """Each of so many things once a round, neighbours far apart: the open flights report all the time."""
+    stride = next(step for step in range(round(0.618 * count) or 1, count + 1) if gcd(step, count) == 1)
+    return slots.numbers % count * stride % count
+
+
 @lru_cache(maxsize=8)
 def _cities(count: int) -> pa.Array:
     letters = ascii_uppercase
@@ -73,7 +80,7 @@ def _cities(count: int) -> pa.Array:
 def _flights(slots: Slots, times_us: Integers) -> Sequence[pa.Array]:
     flights = _how_many(slots.rate, _FLIGHT_UPDATES)
     cities = max(1, min(MAX_CITIES, round(flights / _FLIGHTS_PER_DESTINATION)))
-    number = slots.numbers % flights + 1  # each has its turn
+    number = _in_turn(slots, flights) + 1
     return (
         ints(number),
         strings(_CARRIERS, fixed_below("carrier", number, len(_CARRIERS))),
@@ -109,7 +116,7 @@ def _baggage(slots: Slots, times_us: Integers) -> Sequence[pa.Array]:
 
 def _weather(slots: Slots, times_us: Integers) -> Sequence[pa.Array]:
     cities = _how_many(slots.rate, _REPORTS, MAX_CITIES)
-    city = slots.numbers % cities
+    city = _in_turn(slots, cities)
     climate = fixed_below("climate", city, 30) - 8
     return (
         strings(_cities(cities), city),

@@ -157,6 +157,13 @@ def test_flights_checkins_bags_weather_and_sales_meet() -> None:
     assert set(column(minutes("airline.sales", 5), "dest")) <= destinations
 
 
+def test_a_flight_reports_once_in_five_minutes_and_the_open_ones_all_the_time() -> None:
+    five_minutes = column(minutes("airline.flights", 5), "num")
+    assert sorted(five_minutes) == list(range(1, 1501))
+    open_in = [any(number <= 120 for number in five_minutes[k : k + 50]) for k in range(0, 1500, 50)]
+    assert all(open_in)
+
+
 def test_a_flight_keeps_its_carrier_and_destination() -> None:
     flights = minutes("airline.flights", 20)
     fixed = zip(*(column(flights, name) for name in ("num", "carrier_code", "dest", "terminal")), strict=True)
