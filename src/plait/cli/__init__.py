@@ -28,6 +28,7 @@ COMMANDS = {
     "plan": "Plan all queries together, and show what is shared and what it costs.",
     "evaluate": "Compute what queries mean over stored data.",
     "results": "Show the rows that a run has published.",
+    "generate": "Write made-up streams as files: the airline, the smart plugs, the auctions.",
     "demo": "A guided tour on example data.",
     "bench": "Measure Plait; every figure is written down with how it was made.",
     "completion": "Print the completion script of your shell.",
