@@ -76,7 +76,10 @@ def arriving(
 def _next_offset(frontier: int, delay_us: int, rng: random.Random) -> int:
     """Microseconds after `START`; back at most by the delay, on a second's edge more often than not."""
     if rng.random() < 0.35:
-        least, wished = max(0, frontier - delay_us), frontier - rng.randint(0, delay_us)
+        least = max(0, frontier - delay_us)
+        wished = frontier - rng.randint(0, delay_us)
+        if rng.random() < 0.3:
+            return least  # as late as a row may be
     else:
         least = frontier
         wished = frontier + (GAP_US if rng.random() < 0.02 else rng.choice(STEPS_US))
