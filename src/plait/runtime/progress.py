@@ -5,7 +5,8 @@ Everything here is a pure function of a `RunProgress`; whoever calls decides whe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich import box
@@ -19,6 +20,7 @@ from plait.runtime.waiting import time_text
 from plait.table_text import printable, table_text
 
 QUERIES_SHOWN = 20
+REASONS_SHOWN = 3
 
 _STREAM_COLUMNS = ("stream", "rows", "rows/s", "watermark", "behind", "bad records")
 _QUERY_COLUMNS = ("query", "rows", "rows/s", "late", "batch", "")
@@ -57,8 +59,7 @@ def line(progress: RunProgress) -> str:
         counts.append(f"failed: {', '.join(query.name for query in progress.failed)}")
     batches = [query.batch_seconds for query in queries if query.batch_seconds is not None]
     slowest = f"; batches take up to {duration_text(max(batches))}" if batches else ""
-    silent = [f"{query.name}: {query.waiting}" for query in queries if not query.rows and query.waiting]
-    nothing = f"; no rows yet of {'; '.join(_clipped(silent, 3))}" if silent else ""
+    nothing = "".join(f"; no rows yet of {why}" for why in _reasons(queries))
     return f"{duration_text(progress.seconds)}: {streams}; {', '.join(counts)}{slowest}{nothing}"
 
 
@@ -189,8 +190,15 @@ def _section(title: str, lines: Iterable[str]) -> list[str]:
     return ["\n".join([f"{title}:", *(f"  {line}" for line in present)])] if present else []
 
 
-def _clipped(texts: Sequence[str], most: int) -> Sequence[str]:
-    return [*texts[:most], f"and {len(texts) - most:,} more"] if len(texts) > most else texts
+def _reasons(queries: Iterable[QueryProgress]) -> Iterator[str]:
+    """Why there are no rows yet, each reason once, for the first few queries."""
+    waiting: defaultdict[str, list[str]] = defaultdict(list)
+    for query in queries:
+        if not query.rows and query.waiting and query.error is None:
+            waiting[query.waiting].append(query.name)
+    for reason, names in list(waiting.items())[:REASONS_SHOWN]:
+        more = f" and {len(names) - REASONS_SHOWN:,} more" if len(names) > REASONS_SHOWN else ""
+        yield f"{', '.join(names[:REASONS_SHOWN])}{more}: {reason}"
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], numeric: set[int]) -> Table:

@@ -81,6 +81,12 @@ def test_a_line_for_logs() -> None:
     )
 
 
+def test_a_line_gives_each_reason_once() -> None:
+    silent = tuple(replace(NOTHING, name=f"q{k}") for k in range(5))
+    shown = line(replace(PROGRESS, queries=silent))
+    assert shown.endswith("; no rows yet of q0, q1, q2 and 2 more: no data yet in alarms")
+
+
 def test_the_summary_says_what_came_of_it_and_what_is_open() -> None:
     console = replace(
         TOTALS, name="shown", results="the console", guarantee="at least once: again", waiting=""
