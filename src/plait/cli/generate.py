@@ -117,7 +117,7 @@ def command(
     file_format: str,
     file_every: float,
 ) -> None:
-    """Write the rows of generators as files.
+    """Write made-up streams as files: the airline, the smart plugs, the auctions.
 
     NAME is a generator; FILE is an SQL file, of which all streams with `connector = 'generator'` are written.
     The same arguments give the same rows, and the rows of a stream that reads them live are these.
