@@ -8,8 +8,9 @@
 | `sql`, then `text` | must be refused with that text |
 | `python` | is run, one after the other; with `>>>` as a doctest |
 
-Commands run in a copy of the repository's examples. Of `make` it is checked that the target exists: running
-`make test` from a test would not end.
+Commands run in a copy of the repository's examples, in this process, except for `plait run`, which stops its
+Spark at the end and would take that of other tests with it. Of `make` it is checked that the target exists:
+running `make test` from a test would not end. Documents that run queries on Spark are marked so.
 """
 
 from __future__ import annotations
@@ -74,10 +75,22 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def needs_spark(document: Path) -> bool:
+    commands = [block.text for block in blocks_of(document) if block.language in ("console", "sh", "python")]
+    return any(word in text for text in commands for word in ("plait run ", "plait.spark", "session.run("))
+
+
 @pytest.mark.parametrize(
     "document",
-    [document for document in DOCUMENTS if blocks_of(document)],
-    ids=lambda path: str(path.relative_to(ROOT)),
+    [
+        pytest.param(
+            document,
+            marks=[pytest.mark.spark] if needs_spark(document) else [],
+            id=str(document.relative_to(ROOT)),
+        )
+        for document in DOCUMENTS
+        if blocks_of(document)
+    ],
 )
 def test_snippets(document: Path, clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
     namespace: dict[str, Any] = {"__name__": "snippet"}
@@ -117,6 +130,11 @@ def execute(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]
     words = shlex.split(command, comments=True)
     if words[0] == "make":
         return subprocess.call(["make", "--dry-run", "-C", str(ROOT), *words[1:]]), ""
+    if words[:2] == ["plait", "run"]:
+        done = subprocess.run(
+            [sys.executable, "-m", "plait", *words[1:]], capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout + done.stderr
     with pytest.MonkeyPatch.context() as patch:
         if words[0] == "echo":
             pipe = words.index("|")

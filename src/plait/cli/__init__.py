@@ -27,6 +27,8 @@ COMMANDS = {
     "check": "Check declarations and queries, and say everything that is wrong with them.",
     "plan": "Plan all queries together, and show what is shared and what it costs.",
     "evaluate": "Compute what queries mean over stored data.",
+    "explain": "Say how a query runs on Spark, and why so.",
+    "run": "Run the queries on Spark.",
     "results": "Show the rows that a run has published.",
     "generate": "Write made-up streams as files: the airline, the smart plugs, the auctions.",
     "demo": "A guided tour on example data.",
@@ -69,6 +71,8 @@ def plait() -> None:
       plait check queries.sql         is everything right?
       plait plan queries.sql          what runs where, what is shared
       plait evaluate queries.sql      the rows that the queries mean, over stored data
+      plait run queries.sql           the rows as they come, on Spark
+      plait results NAME              what a run has published
     """
 
 

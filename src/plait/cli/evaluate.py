@@ -74,7 +74,8 @@ def command(
     """Compute what queries mean over stored data.
 
     The rows come from the definition of the language itself, tick by tick and pair by pair: simple, not
-    fast, and the measure for everything that runs. Needed are streams and tables with `connector = 'files'`.
+    fast, and the measure for everything that runs. Needed are rows that are there as a whole: files, tables
+    of a database, generators with `start` and `end`.
 
     FILE is an SQL file, a folder or - for standard input. QUERY is the name of a query: every argument that
     is no file, no folder and does not end in .sql. Without one, all queries are evaluated.
@@ -86,7 +87,7 @@ def command(
       plait evaluate examples/airline.sql gate_17 --as-of-watermark --limit 5
     """
     output_format = format_or_json(context, output_format, as_json)
-    files, names = _files_and_queries(arguments)
+    files, names = files_and_queries(arguments, "evaluate")
     with open_session(files, output) as session:
         chosen = [session.query(name).name for name in names] or list(session.queries)
         if output_format == "csv" and len(chosen) != 1:
@@ -111,11 +112,16 @@ def command(
             )
 
 
-def _files_and_queries(arguments: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def files_and_queries(
+    arguments: tuple[str, ...], command_name: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Every argument that is no file, no folder and does not end in .sql is the name of a query."""
     files = tuple(a for a in arguments if _is_file(a))
     if not files:
         raise UserError(
-            "no-files", f"there is no file or folder {arguments[0]}", hint="plait evaluate FILE [QUERY]"
+            "no-files",
+            f"there is no file or folder {arguments[0]}",
+            hint=f"plait {command_name} FILE [QUERY]",
         )
     return files, tuple(a for a in arguments if a not in files)
 

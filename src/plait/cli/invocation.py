@@ -179,11 +179,11 @@ def write_result(text: str, output: str | None) -> None:
 
 def terminal_width(output: str | None) -> int | None:
     """How wide a table may be: as the terminal, or as it likes in a file or pipe."""
-    on_terminal = output is None and _is_terminal(sys.stdout)
+    on_terminal = output is None and is_terminal(sys.stdout)
     return shutil.get_terminal_size().columns if on_terminal else None
 
 
-def _is_terminal(stream: IO[str] | None) -> bool:
+def is_terminal(stream: IO[str] | None) -> bool:
     return stream is not None and stream.isatty()
 
 
@@ -205,7 +205,7 @@ def show_error(error: PlaitError, *, as_json: bool) -> int:
     """Show the error where its reader looks for it; returns the exit code."""
     if as_json and sys.stdout is not None:
         click.echo(json.dumps(error.to_json(), indent=2, ensure_ascii=False))
-    elif _is_terminal(sys.stderr) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
+    elif is_terminal(sys.stderr) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
         click.echo("\n".join(_coloured(line) for line in error.render().splitlines()), err=True)
     else:
         click.echo(error.render(), err=True)
@@ -228,7 +228,7 @@ def _coloured(line: str) -> str:
 @contextmanager
 def progress(what: str) -> Iterator[None]:
     """Say on a terminal what is going on, until it is done."""
-    if not _is_terminal(sys.stderr):
+    if not is_terminal(sys.stderr):
         yield
         return
     from rich.console import Console

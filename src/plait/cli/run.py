@@ -1,0 +1,264 @@
+"""`plait run`: runs the queries on Spark, shows what they do, and stops at a batch boundary when asked to."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from threading import Event
+from time import monotonic, sleep
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from plait.api import RUNNABLE_PLANNER, Running
+from plait.cli.invocation import (
+    FileName,
+    OneOf,
+    files_argument,
+    format_or_json,
+    is_terminal,
+    json_option,
+    open_session,
+    progress,
+    show_error,
+    terminal_width,
+    write_json,
+    write_result,
+)
+from plait.errors import PlaitError
+from plait.language.quantities import QuantityError, parse_duration
+from plait.planners import PLANNERS
+from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
+from plait.runtime.progress import line, live_table, summary_json, summary_text
+from plait.runtime.snapshot import RunProgress
+
+WATCH_SECONDS = 0.1
+LIVE_SECONDS = 0.5
+LINE_SECONDS = 5.0
+STOPPED_AT_ONCE = 130  # 128 + SIGINT, as shells report it
+
+
+class Duration(click.ParamType[float]):
+    """A length of time such as `60s` or `5 minutes`, in seconds."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        try:
+            return parse_duration(str(value), positive=True) / 1e6
+        except QuantityError as error:
+            self.fail(f"{error.message}: {error.hint}", param, ctx)
+
+
+@click.command("run")
+@files_argument
+@click.option(
+    "--planner",
+    default=RUNNABLE_PLANNER,
+    show_default=True,
+    type=OneOf(PLANNERS),
+    metavar="NAME",
+    help="independent: every query by itself.",
+)
+@click.option(
+    "--results",
+    type=FileName(),
+    default=str(DEFAULT_RESULTS),
+    show_default=True,
+    metavar="DIR",
+    help="Where results go, in a folder a query.",
+)
+@click.option(
+    "--state",
+    type=FileName(),
+    default=str(DEFAULT_STATE),
+    show_default=True,
+    metavar="DIR",
+    help="What a later run goes on from.",
+)
+@click.option(
+    "--trigger",
+    type=Duration(),
+    default="1 second",
+    show_default=True,
+    metavar="TIME",
+    help="The least time between micro-batches of a query.",
+)
+@click.option("--available-now", is_flag=True, help="Process all data that is there, and end.")
+@click.option("--drain", is_flag=True, help="At the end, count the streams as ended: closes every window.")
+@click.option(
+    "--for", "for_seconds", type=Duration(), metavar="TIME", help="End after that time, such as 60s."
+)
+@click.option("--master", metavar="URL", help="The Spark master; this machine unless given.")
+@click.option("--log", is_flag=True, help="Show what Spark logs.")
+@click.option("--quiet", "-q", is_flag=True, help="Show neither progress nor the summary.")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How the summary is written.",
+)
+@json_option
+@click.pass_context
+def command(
+    context: click.Context,
+    files: tuple[str, ...],
+    planner: str,
+    results: str,
+    state: str,
+    trigger: float,
+    available_now: bool,
+    drain: bool,
+    for_seconds: float | None,
+    master: str | None,
+    log: bool,
+    quiet: bool,
+    output_format: str,
+    as_json: bool,
+) -> int:
+    """Run the queries on Spark.
+
+    Runs until Ctrl-C, which stops at the end of the micro-batches that are going on; a second one stops at
+    once. Either way the next run with the same state folder goes on without gap or duplicate. Every row is in
+    the results exactly once, whatever crashes.
+
+    A query that fails does not stop the others; the exit code says that one did.
+
+    \b
+    Examples:
+      plait run queries.sql
+      plait run queries.sql --available-now --drain
+      plait run queries.sql --for 10min --results /data/results --state /data/state
+      plait run queries.sql --master spark://host:7077
+    """
+    output_format = format_or_json(context, output_format, as_json)
+    with open_session(files) as session:
+        with _interrupted_by_term(), nullcontext() if quiet else progress("starting Spark"):
+            running = session.run(
+                planner,
+                state=state,
+                results=results,
+                available_now=available_now,
+                drain=drain,
+                for_seconds=for_seconds,
+                trigger_seconds=trigger,
+                master=master,
+                log=log,
+            )
+        was_stopped = _watch(running, _shown(quiet))
+        last, error = running.progress(), running.error
+    if output_format == "json":
+        errors = [] if error is None else error.to_json()["errors"]
+        write_json({**summary_json(last), "stopped": was_stopped, "errors": errors})
+    elif not quiet:
+        write_result(summary_text(last, terminal_width(None)), None)
+        if was_stopped or not drain:
+            click.echo(f"\n{_going_on(files, state, results)}")
+    if error is None:
+        return 0
+    return error.exit_code if output_format == "json" else show_error(error, as_json=False)
+
+
+@dataclass(frozen=True)
+class Display:
+    """What shows progress, and how often it does."""
+
+    seconds: float
+    show: Callable[[RunProgress], None]
+
+
+def _shown(quiet: bool) -> AbstractContextManager[Display]:
+    if quiet:
+        return nullcontext(Display(math.inf, lambda _: None))
+    if is_terminal(sys.stderr):
+        return _live()
+    return nullcontext(Display(LINE_SECONDS, lambda now: click.echo(line(now), err=True)))
+
+
+@contextmanager
+def _live() -> Iterator[Display]:
+    from rich.console import Console
+    from rich.live import Live
+
+    # What is printed on the same terminal meanwhile appears above the table.
+    with Live(
+        console=Console(stderr=True),
+        auto_refresh=False,
+        transient=True,
+        redirect_stdout=is_terminal(sys.stdout),
+    ) as live:
+        yield Display(LIVE_SECONDS, lambda now: live.update(live_table(now), refresh=True))
+
+
+def _watch(running: Running, shown: AbstractContextManager[Display]) -> bool:
+    """Show progress until the run ends; whether a signal asked for that."""
+    with _stop_signals() as stop:
+        with shown as display:
+            due = monotonic() + display.seconds
+            while not (running.has_ended or stop.is_set()):
+                if monotonic() >= due:
+                    due += display.seconds
+                    display.show(running.progress())
+                sleep(WATCH_SECONDS)
+        if not stop.is_set():
+            return False
+        click.echo("stopping when the batches that run are done; Ctrl-C again stops at once", err=True)
+        with suppress(PlaitError):  # it is told with the summary
+            running.stop()
+        return True
+
+
+@contextmanager
+def _stop_signals() -> Iterator[Event]:
+    """Set by the first Ctrl-C or SIGTERM. The second ends the process as it stands: the state allows that."""
+    stop = Event()
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        if stop.is_set():
+            os.write(2, b"stopped at once: the next run goes on without gap or duplicate\n")
+            os._exit(STOPPED_AT_ONCE)
+        stop.set()
+
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _interrupted_by_term() -> Iterator[None]:
+    """SIGTERM ends a start as Ctrl-C does: what was begun is put away."""
+
+    def on_signal(_number: int, _frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, on_signal)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _going_on(files: tuple[str, ...], state: str, results: str) -> str:
+    words = ["plait", "run", *files]
+    for option, value, default in (
+        ("--state", state, DEFAULT_STATE),
+        ("--results", results, DEFAULT_RESULTS),
+    ):
+        words += [option, value] if value != str(default) else []
+    return (
+        f"go on with   {shlex.join(words)}\nclose all    {shlex.join([*words, '--available-now', '--drain'])}"
+    )
