@@ -15,7 +15,7 @@ Stages are in an order in which each finds in the stores what it needs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -71,7 +71,7 @@ class Layout:
         self.derived: dict[Node, Derived] = {}
         self.numbered: dict[Node, Numbered] = {}
         self.stages: list[Stage] = []
-        for node in self._ordered(plan, stored=()):
+        for node in _ordered(plan, self._inputs_above_given):
             if isinstance(node, StreamScan) and node not in self.given:
                 raise InternalError("no-input", f"no input gives rows of stream `{node.stream}`")
             if isinstance(node, Window) and node not in self.given:
@@ -84,11 +84,12 @@ class Layout:
 
     def nodes(self, stage: Stage) -> list[Node]:
         """What a stage computes, inputs before what uses them; it ends at windows over stores."""
-        return list(self._ordered(stage.plan, stored={*self.derived, *self.numbered}))
+        return list(_ordered(stage.plan, self.inputs))
 
     def inputs(self, node: Node) -> tuple[Node, ...]:
         """The inputs that are computed in the same stage."""
-        return self._inputs(node, stored={*self.derived, *self.numbered})
+        reads_store = isinstance(node, Window) and (node in self.numbered or node.input in self.derived)
+        return () if reads_store else self._inputs_above_given(node)
 
     def store_read_by(self, node: Node) -> Store | None:
         """The store whose rows a node reads, if it reads one."""
@@ -136,23 +137,21 @@ class Layout:
             return all(self._is_row_by_row(source) for source in node.inputs)
         return False
 
-    def _inputs(self, node: Node, stored: Collection[Node]) -> tuple[Node, ...]:
-        if node in self.given:
-            return ()
-        if isinstance(node, Window) and (node in stored or node.input in stored):
-            return ()
-        return node.inputs
+    def _inputs_above_given(self, node: Node) -> tuple[Node, ...]:
+        return () if node in self.given else node.inputs
 
-    def _ordered(self, plan: Node, stored: Collection[Node]) -> Iterator[Node]:
-        seen: set[Node] = set()
-        stack = [(plan, False)]
-        while stack:
-            node, expanded = stack.pop()
-            if node in seen:
-                continue
-            if expanded:
-                seen.add(node)
-                yield node
-            else:
-                stack.append((node, True))
-                stack.extend((source, False) for source in reversed(self._inputs(node, stored)))
+
+def _ordered(plan: Node, inputs: Callable[[Node], tuple[Node, ...]]) -> Iterator[Node]:
+    """Every node once, inputs before what uses them."""
+    seen: set[Node] = set()
+    stack = [(plan, False)]
+    while stack:
+        node, expanded = stack.pop()
+        if node in seen:
+            continue
+        if expanded:
+            seen.add(node)
+            yield node
+        else:
+            stack.append((node, True))
+            stack.extend((source, False) for source in reversed(inputs(node)))

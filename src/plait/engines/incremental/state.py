@@ -27,9 +27,8 @@ REMEMBERED_BATCHES = 100
 
 _TABLES = """
 CREATE TABLE plait_state (format INTEGER, plan VARCHAR);
-CREATE TABLE stream_progress (stream VARCHAR, seen_us BIGINT);
-CREATE TABLE batches (id BIGINT, result_rows BIGINT, watermark_us BIGINT);
-CREATE TABLE late_rows (batch BIGINT, stream VARCHAR, late BIGINT);
+CREATE TABLE batches (id BIGINT, result_rows BIGINT, late_rows MAP(VARCHAR, BIGINT), watermark_us BIGINT,
+                      seen_us MAP(VARCHAR, BIGINT));
 """
 
 
@@ -46,57 +45,46 @@ class State:
     def __init__(self, path: Path, plan: str, stores: Iterable[Store]) -> None:
         """Open the file, or make it. `plan` identifies what is computed."""
         self._path = path
-        is_new = not path.exists()
+        if not path.exists():
+            _create(path, plan, stores)
         try:
             self.database = Database(path, memory_bytes=MEMORY_BYTES)
         except ExternalError as error:
             raise self._unusable("the state of a query cannot be opened", error.detail) from None
         try:
-            if is_new:
-                self._create(plan, stores)
-            else:
-                self._check(plan)
+            self._check(plan)
         except BaseException:
             self.database.close()
             raise
 
     def progress(self) -> Progress:
-        done = self.database.fetch("SELECT id, watermark_us FROM batches ORDER BY id DESC LIMIT 1")
-        if not done:
-            return Progress()
-        seen = dict(self.database.fetch("SELECT stream, seen_us FROM stream_progress"))
-        return Progress(done[0][0], seen, done[0][1])
+        done = self.database.fetch("SELECT id, seen_us, watermark_us FROM batches ORDER BY id DESC LIMIT 1")
+        return Progress(*done[0]) if done else Progress()
 
     def outcome(self, batch: int) -> Outcome:
         """What a batch gave that was done before; nothing is known any more of those long ago."""
-        done = self.database.fetch("SELECT result_rows, watermark_us FROM batches WHERE id = $1", [batch])
-        late = self.database.fetch("SELECT stream, late FROM late_rows WHERE batch = $1", [batch])
-        rows, watermark_us = done[0] if done else (0, None)
-        return Outcome(rows, dict(late), watermark_us)
+        done = self.database.fetch(
+            "SELECT result_rows, late_rows, watermark_us FROM batches WHERE id = $1", [batch]
+        )
+        return Outcome(*done[0]) if done else Outcome(0)
 
     def record(self, batch: int, seen_us: Mapping[str, int], outcome: Outcome) -> None:
         """Note a batch as done, within its transaction."""
-        database = self.database
-        for table, column in (("batches", "id"), ("late_rows", "batch")):
-            database.execute(f"DELETE FROM {table} WHERE {column} <= $1", [batch - REMEMBERED_BATCHES])
-        database.execute(
-            "INSERT INTO batches VALUES ($1, $2, $3)", [batch, outcome.rows, outcome.watermark_us]
+        self.database.execute("DELETE FROM batches WHERE id <= $1", [batch - REMEMBERED_BATCHES])
+        late = outcome.late_rows
+        self.database.execute(
+            "INSERT INTO batches VALUES ($1, $2, map($3::VARCHAR[], $4::BIGINT[]), $5, "
+            "map($6::VARCHAR[], $7::BIGINT[]))",
+            [
+                batch,
+                outcome.rows,
+                [*late],
+                [*late.values()],
+                outcome.watermark_us,
+                [*seen_us],
+                [*seen_us.values()],
+            ],
         )
-        for stream, late in outcome.late_rows.items():
-            database.execute("INSERT INTO late_rows VALUES ($1, $2, $3)", [batch, stream, late])
-        database.execute("DELETE FROM stream_progress")
-        for stream, us in seen_us.items():
-            database.execute("INSERT INTO stream_progress VALUES ($1, $2)", [stream, us])
-
-    def _create(self, plan: str, stores: Iterable[Store]) -> None:
-        with self.database.transaction():
-            self.database.execute(_TABLES)
-            self.database.execute("INSERT INTO plait_state VALUES ($1, $2)", [FORMAT, plan])
-            for store in stores:
-                columns = [f"c{k} {type_to_duckdb(type_)}" for k, type_ in enumerate(store.node.types)]
-                numbers = ["number BIGINT"] if isinstance(store, Numbered) else []
-                definition = ", ".join([*columns, "t BIGINT", *numbers])
-                self.database.execute(f"CREATE TABLE {store.table} ({definition})")
 
     def _check(self, plan: str) -> None:
         try:
@@ -119,3 +107,18 @@ class State:
             detail=f"{where}\n{detail}" if detail else where,
             hint="begin with a new state folder, or put back a copy of this one from before",
         )
+
+
+def _create(path: Path, plan: str, stores: Iterable[Store]) -> None:
+    """Make the file beside its place and move it there when it is complete: there is never half of one."""
+    draft = path.with_name(f"_draft-{path.name}")
+    for rest in (draft, draft.with_name(f"{draft.name}.wal")):
+        rest.unlink(missing_ok=True)
+    with Database(draft, memory_bytes=MEMORY_BYTES) as database:
+        database.execute(_TABLES)
+        database.execute("INSERT INTO plait_state VALUES ($1, $2)", [FORMAT, plan])
+        for store in stores:
+            columns = [f"c{k} {type_to_duckdb(type_)}" for k, type_ in enumerate(store.node.types)]
+            numbers = ["number BIGINT"] if isinstance(store, Numbered) else []
+            database.execute(f"CREATE TABLE {store.table} ({', '.join([*columns, 't BIGINT', *numbers])})")
+    draft.replace(path)

@@ -105,12 +105,13 @@ class _Writer:
         return f"WITH {', '.join(tables)}\nSELECT {', '.join(items)} FROM {self._names[self._plan]}"
 
     def _is_cheap(self, node: Node) -> bool:
-        """Whether a node is read from a store row by row, which can be done again, by another range."""
-        if self._layout.store_read_by(node) is not None:
-            return not isinstance(node.timing, Ticking | RowTicking)
+        """Whether a node is read from a store row by row, which is better done again than kept."""
         match node:
-            case TableScan() | Filter() | Project() | Window(_, RangeWindow()) | Union():
+            case StreamScan() | TableScan() | Filter() | Project() | Union() | Window(_, RangeWindow()):
                 return all(self._is_cheap(source) for source in self._layout.inputs(node))
+            case Window(_, TickWindow() as window):
+                has_one_tick = ticks_within(window, self._bands[node]).count <= 1
+                return has_one_tick and all(self._is_cheap(source) for source in self._layout.inputs(node))
             case _:
                 return False
 

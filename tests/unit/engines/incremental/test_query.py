@@ -1,0 +1,353 @@
+"""What a micro-batch does: exactly once, late rows, tables as of the batch, bounded state, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.unit.engines.incremental.feeding import DRAIN_US, Results, python_rows
+
+from plait import language
+from plait.batches import Batch, Outcome
+from plait.engines.duckdb import Database
+from plait.engines.event_times import LAST_EVENT_TIME_US
+from plait.engines.incremental import IncrementalQuery, slices, state
+from plait.errors import ExternalError, InternalError
+from plait.expressions.arrow import arrow_schema
+from plait.plan.nodes import Node, StreamScan, walk_plan
+
+SECOND = 1_000_000
+NOON_US = 1_767_268_800 * SECOND
+NOON = datetime(2026, 1, 1, 12)
+
+DECLARATIONS = """
+CREATE STREAM a (k INT, x INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 10 SECONDS);
+CREATE STREAM b (k INT, y INT, at TIMESTAMP, WATERMARK FOR at AS at);
+CREATE TABLE names (k INT, name STRING);
+"""
+COUNTS = "SELECT k, count(*) AS n, window_end FROM a [RANGE 10 SECONDS] GROUP BY k"
+PAIRS = "SELECT a.x, b.y FROM a [RANGE 10 SECONDS], b [RANGE 20 SECONDS] WHERE a.k = b.k"
+ROW_SUMS = "SELECT k, sum(x) AS total FROM a [PARTITION BY k ROWS 3 SLIDE 2] GROUP BY k"
+
+
+class Running:
+    """A query of the streams above, fed by hand: rows are (k, value, seconds after noon)."""
+
+    def __init__(self, select: str, path: Path) -> None:
+        workload = language.load_text(f"{DECLARATIONS} CREATE CONTINUOUS QUERY q AS {select};")
+        query = workload.query("q")
+        self.catalog, self.path, self.columns, self.plan = workload.catalog, path, query.columns, query.plan
+        self.inputs = [node for node in walk_plan(self.plan) if isinstance(node, StreamScan)]
+        self.published = Results(arrow_schema(self.columns, self.plan.types))
+        self.open()
+
+    def open(self) -> None:
+        streams: dict[Node, Any] = {node: self.catalog.stream(node.stream) for node in self.inputs}
+        self.query = IncrementalQuery(self.plan, self.inputs, streams, self.columns, self.path)
+
+    def reopen(self) -> None:
+        self.query.close()
+        self.open()
+
+    def apply(
+        self,
+        batch: int,
+        *,
+        a: Sequence[tuple[Any, Any, float]] = (),
+        b: Sequence[tuple[Any, Any, float]] = (),
+        beats: Mapping[str, int] | None = None,
+        tables: Mapping[str, Path] | None = None,
+        publish: Any = None,
+    ) -> Outcome:
+        given = {"a": a, "b": b}
+        rows: dict[Node, pa.Table] = {node: self.rows(node, given[node.stream]) for node in self.inputs}
+        return self.query.apply(
+            Batch(batch, tables=tables or {}), rows, beats or {}, publish or self.published
+        )
+
+    def rows(self, node: StreamScan, given: Sequence[tuple[Any, Any, float]]) -> pa.Table:
+        table = pa.table(
+            {
+                "k": pa.array([k for k, _, _ in given], pa.int32()),
+                "value": pa.array([value for _, value, _ in given], pa.int32()),
+                "at": pa.array([us(seconds) for *_, seconds in given], pa.int64()),
+            }
+        )
+        columns = {
+            f"c{position}": table["k"]
+            if field.name == "k"
+            else table["at"].cast(pa.timestamp("us", tz="UTC"))
+            if field.name == "at"
+            else table["value"]
+            for position, field in enumerate(node.columns)
+        }
+        return pa.table({**columns, "t": table["at"]})
+
+    def drain(self, batch: int) -> Outcome:
+        return self.apply(batch, beats={"a": DRAIN_US, "b": DRAIN_US})
+
+    def stored_rows(self) -> int:
+        """Rows in all stores."""
+        self.query.close()
+        with Database(self.path) as database:
+            tables = [name for (name,) in database.fetch("SHOW TABLES")]
+            stores = [name for name in tables if name.startswith(("input_", "derived_", "numbered_"))]
+            count = sum(database.fetch(f"SELECT count(*) FROM {name}")[0][0] for name in stores)
+        self.open()
+        return int(count)
+
+
+def us(seconds: float) -> int:
+    return NOON_US + round(seconds * SECOND)
+
+
+def at(seconds: float) -> datetime:
+    return NOON + timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state.duckdb"
+
+
+def test_a_tick_is_given_once_when_the_watermark_reaches_it(path: Path) -> None:
+    running = Running(COUNTS, path)
+    assert running.apply(0, a=[(1, 0, 3), (1, 0, 19.999999)]) == Outcome(0, {}, us(9.999999))
+    assert running.apply(1, a=[(1, 0, 9.999999), (2, 0, 20)]) == Outcome(1, {}, us(10))
+    assert running.published.rows == [(1, 2, at(10))]
+    assert running.apply(2, a=[(1, 0, 20)]).rows == 0
+    running.drain(3)
+    assert sorted(running.published.rows[1:]) == [(1, 1, at(20)), (1, 1, at(30)), (2, 1, at(30))]
+    assert running.drain(4).rows == 0
+
+
+def test_results_have_the_schema_of_the_query_whatever_their_number(path: Path) -> None:
+    running = Running(COUNTS, path)
+    running.apply(0)
+    running.apply(1, a=[(None, 0, 3)], beats={"a": us(100)})
+    assert [table.num_rows for table in running.published.tables] == [0, 1]
+    assert running.published.tables[1].schema == pa.schema(
+        [("k", pa.int32()), ("n", pa.int64()), ("window_end", pa.timestamp("us", tz="UTC"))]
+    )
+
+
+def test_nothing_is_given_before_every_stream_has_a_watermark(path: Path) -> None:
+    running = Running(PAIRS, path)
+    assert running.apply(0, a=[(1, 1, 0), (1, 2, 100)]).watermark_us is None
+    assert running.apply(1, b=[(1, 10, 0)]) == Outcome(0, {}, us(0))
+    assert running.apply(2, beats={"b": us(500)}) == Outcome(1, {}, us(90))
+    assert running.published.rows == [(1, 10)]
+
+
+def test_beats_of_other_streams_and_those_that_go_back_change_nothing(path: Path) -> None:
+    running = Running(COUNTS, path)
+    running.apply(0, a=[(1, 0, 30)], beats={"elsewhere": DRAIN_US})
+    assert running.apply(1, beats={"a": us(5)}).watermark_us == us(20)
+
+
+def test_late_rows_are_left_out_and_counted(path: Path) -> None:
+    running = Running(COUNTS, path)
+    running.apply(0, a=[(1, 0, 25)])
+    # The watermark is at 15 s: a row just then is in time.
+    assert running.apply(1, a=[(1, 0, 14.999999), (1, 0, 15), (1, 0, 3)]).late_rows == {"a": 2}
+    running.drain(2)
+    assert sorted(running.published.rows) == [(1, 1, at(20)), (1, 1, at(30))]
+    assert running.apply(3, a=[(1, 0, 1000)]) == Outcome(0, {"a": 1}, DRAIN_US - 10 * SECOND)
+
+
+def test_a_row_of_the_last_moment_is_given(path: Path) -> None:
+    running = Running("SELECT count(*) AS n FROM a [RANGE 1 DAY SLIDE 1 HOUR]", path)
+    running.apply(0, a=[(1, 0, 0)])
+    columns = {f"c{k}": pa.nulls(1) for k in range(len(running.inputs[0].types))}
+    rows: dict[Node, pa.Table] = {
+        running.inputs[0]: pa.table({**columns, "t": pa.array([LAST_EVENT_TIME_US])})
+    }
+    running.query.apply(Batch(1), rows, {}, running.published)
+    running.drain(2)
+    assert len(running.published.rows) == 24 + 24
+
+
+@pytest.mark.parametrize("select", [COUNTS, PAIRS, ROW_SUMS])
+def test_a_batch_that_was_done_is_left_alone(path: Path, select: str) -> None:
+    running = Running(select, path)
+    running.apply(0, a=[(1, 1, 0), (1, 2, 5), (1, 3, 6)], b=[(1, 1, 3)])
+    first = running.apply(1, a=[(1, 4, 40), (1, 5, 0)], b=[(1, 2, 40)])
+    again = running.apply(1, a=[(1, 4, 40), (1, 5, 0)], b=[(1, 2, 40)])
+    assert first == again
+    running.reopen()
+    assert running.apply(1, a=[(1, 4, 40)]) == first
+    assert running.apply(0, a=[(1, 1, 0)]).late_rows == {}
+    assert len(running.published.tables) == 2
+
+
+@pytest.mark.parametrize("select", [COUNTS, PAIRS, ROW_SUMS])
+def test_a_batch_that_fails_after_publishing_is_done_again(path: Path, select: str) -> None:
+    undisturbed, running = Running(select, path), Running(select, path.with_name("other.duckdb"))
+    batches: list[dict[str, Any]] = [
+        {"a": [(1, 1, 0), (2, 2, 5), (1, 3, 6)], "b": [(1, 1, 3), (2, 2, 4)]},
+        {"a": [(1, 4, 30), (1, 5, 20)], "b": [(1, 6, 28)]},
+        {"a": [(1, 7, 70)], "b": [(1, 8, 90)]},
+    ]
+    lost: list[pa.Table] = []
+
+    def publish_and_die(table: pa.Table) -> None:
+        lost.append(table)
+        raise KeyboardInterrupt
+
+    for number, rows in enumerate(batches):
+        expected = undisturbed.apply(number, **rows)
+        with pytest.raises(KeyboardInterrupt):
+            running.apply(number, **rows, publish=publish_and_die)
+        if number % 2:
+            running.reopen()
+        assert running.apply(number, **rows) == expected
+    assert running.published.rows == undisturbed.published.rows
+    assert [python_rows(table) for table in lost] == [python_rows(t) for t in running.published.tables]
+    undisturbed.query.close()
+
+
+def test_rows_are_numbered_on_after_a_restart(path: Path) -> None:
+    running = Running("SELECT sum(x) AS total FROM a [ROWS 2 SLIDE 3]", path)
+    running.apply(0, a=[(1, 1, 0), (1, 2, 1)], beats={"a": us(20)})
+    running.reopen()
+    running.apply(1, a=[(1, 4, 11), (1, 8, 12)], beats={"a": us(30)})
+    running.reopen()
+    running.apply(2, a=[(1, 16, 21), (1, 32, 22)])
+    running.drain(3)
+    assert running.published.rows == [(6,), (48,)]
+
+
+def table_file(folder: Path, version: int, names: dict[int, str]) -> Path:
+    path = folder / f"names-{version}.parquet"
+    pq.write_table(
+        pa.table({"k": pa.array(list(names), pa.int32()), "name": pa.array(list(names.values()))}), path
+    )
+    return path
+
+
+def test_a_tick_sees_the_table_as_of_the_batch_that_closes_it(path: Path) -> None:
+    running = Running(
+        "SELECT name, count(*) AS n FROM a [RANGE 10 SECONDS], names WHERE a.k = names.k GROUP BY name", path
+    )
+    old, new = (table_file(path.parent, version, {1: name}) for version, name in enumerate(("old", "new")))
+    running.apply(0, a=[(1, 0, 5), (1, 0, 15)], tables={"names": old})
+    running.apply(1, a=[(1, 0, 20)], tables={"names": old})
+    running.apply(2, a=[(1, 0, 30)], tables={"names": new})
+    assert running.published.rows == [("old", 1), ("new", 1)]
+
+
+def test_rows_given_before_a_table_changed_stay_as_they_are(path: Path) -> None:
+    named = "SELECT name FROM a, names WHERE a.k = names.k"
+    running = Running(f"SELECT name, count(*) AS n FROM ({named}) m [RANGE 1 MINUTE] GROUP BY name", path)
+    old, new = (table_file(path.parent, version, {1: name}) for version, name in enumerate(("old", "new")))
+    running.apply(0, a=[(1, 0, 5), (1, 0, 6), (1, 0, 20)], tables={"names": old})
+    running.apply(1, a=[(1, 0, 80)], tables={"names": new})
+    assert sorted(running.published.rows) == [("new", 1), ("old", 2)]
+
+
+def test_a_table_that_the_batch_lacks_is_a_bug_of_ours(path: Path) -> None:
+    running = Running("SELECT name FROM a, names WHERE a.k = names.k", path)
+    with pytest.raises(InternalError, match="names"):
+        running.apply(0, a=[(1, 0, 5)])
+
+
+BOUNDED = {
+    "counts": (COUNTS, 25),
+    "sliding": ("SELECT max(x) AS top FROM a [RANGE 30 SECONDS SLIDE 1 SECOND]", 45),
+    "pairs": (PAIRS, 70),
+    "without partner": (
+        "SELECT a.x FROM a [RANGE 20 SECONDS] LEFT JOIN b [RANGE 10 SECONDS] ON a.k = b.k WHERE b.k IS NULL",
+        100,
+    ),
+    "rows": (ROW_SUMS, 30),
+    "rolled up": (f"SELECT sum(n) AS n FROM ({COUNTS}) c [RANGE 1 MINUTE SLIDE 10 SECONDS]", 40),
+    "windows of row windows": (f"SELECT sum(total) AS n FROM ({ROW_SUMS}) c [RANGE 30 SECONDS]", 60),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_the_state_stays_bounded(path: Path, name: str) -> None:
+    select, most = BOUNDED[name]
+    running = Running(select, path)
+    for batch in range(20):
+        rows = [(k % 3, k, 10 * batch + k) for k in range(10)]
+        running.apply(batch, a=rows, b=rows)
+    assert 0 < running.stored_rows() <= most
+    running.drain(20)
+    assert running.stored_rows() <= (4 * 3 if "ROWS" in select else 0)
+
+
+def test_many_ticks_are_given_in_slices(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    select = "SELECT k, sum(x) AS total, window_end FROM a [RANGE 1 MINUTE SLIDE 1 SECOND] GROUP BY k"
+    rows = [(k % 2, k, 7 * k) for k in range(30)]
+    whole = Running(select, path)
+    whole.apply(0, a=rows)
+    whole.drain(1)
+    statements: list[str] = []
+    fetch_arrow = Database.fetch_arrow
+
+    def counting(database: Database, sql: str) -> pa.Table:
+        statements.append(sql)
+        return fetch_arrow(database, sql)
+
+    monkeypatch.setattr(slices, "MOST_WRITTEN_ROWS", 100)
+    monkeypatch.setattr(Database, "fetch_arrow", counting)
+    cut = Running(select, path.with_name("other.duckdb"))
+    cut.apply(0, a=rows)
+    cut.drain(1)
+    assert sorted(cut.published.rows) == sorted(whole.published.rows)
+    assert 18 <= len(statements) <= 60
+
+
+def test_ticks_are_made_only_where_rows_are(path: Path) -> None:
+    running = Running("SELECT count(*) AS n FROM a [RANGE 2 SECONDS SLIDE 1 SECOND]", path)
+    running.apply(0, a=[(1, 0, -1_700_000_000), (1, 0, 0)])
+    running.drain(1)
+    assert running.published.rows == [(1,)] * 4
+
+
+def test_a_state_of_another_plan_is_refused(path: Path) -> None:
+    Running(COUNTS, path).query.close()
+    with pytest.raises(ExternalError, match="another plan") as raised:
+        Running(PAIRS, path)
+    assert raised.value.hint
+
+
+def test_a_state_of_another_format_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Running(COUNTS, path).query.close()
+    monkeypatch.setattr(state, "FORMAT", 99)
+    with pytest.raises(ExternalError, match="another version") as raised:
+        Running(COUNTS, path)
+    assert "format 1" in raised.value.detail
+
+
+@pytest.mark.parametrize("content", [b"", b"no database", b"\0" * 20_000])
+def test_a_file_that_is_no_state_is_refused(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    with pytest.raises(ExternalError) as raised:
+        Running(COUNTS, path)
+    assert str(path) in raised.value.detail
+    assert raised.value.hint
+
+
+def test_a_damaged_state_is_refused(path: Path) -> None:
+    running = Running(COUNTS, path)
+    running.apply(0, a=[(k, 0, k) for k in range(1000)])
+    running.query.close()
+    content = bytearray(path.read_bytes())
+    content[4096:12288] = b"\xff" * 8192
+    path.write_bytes(bytes(content))
+    with pytest.raises(ExternalError):
+        Running(COUNTS, path)
+
+
+def test_another_database_is_no_state(path: Path) -> None:
+    with Database(path) as database:
+        database.execute("CREATE TABLE something (x INT)")
+    with pytest.raises(ExternalError, match="is none"):
+        Running(COUNTS, path)
