@@ -223,7 +223,7 @@ def test_a_silent_stream_holds_others_back_for_its_timeout_only(folder: Path, sp
     with start(session, folder, trigger_seconds=0.1) as running:
         # 12:01 and 12:02; the watermark of the readings has not reached the end of the last window.
         wait_until(lambda: len(running.results("together")) == 2)
-        assert "held back by readings" in running.progress().queries[0].waiting
+        wait_until(lambda: "held back by readings" in running.progress().queries[0].waiting)
 
 
 def test_rows_may_be_given_in_python(folder: Path, spark: SparkSession) -> None:

@@ -7,7 +7,7 @@ batch that runs again replaces it.
 from __future__ import annotations
 
 import json
-from time import monotonic
+from time import monotonic, time
 
 from plait.catalog import Stream
 from plait.runtime.durable_files import write_durably
@@ -32,11 +32,22 @@ class Intake(StreamingWork):
         self.rate = RecentRate()
         self.last_arrival = monotonic()
         self.totals = journal.totals()
+        self._beaten_us: int | None = None
 
     @property
     def watermark_us(self) -> int | None:
-        """As the rows alone move it."""
-        return self.totals.watermark_us
+        """As rows have moved it, and beats of this run."""
+        known = (self.totals.watermark_us, self._beaten_us)
+        return max((us for us in known if us is not None), default=None)
+
+    def idle_beat(self) -> int | None:
+        """The time that the stream counts as having reached, if it has been silent for its `idle_timeout`."""
+        timeout_us = self.stream.idle_timeout_us
+        if timeout_us is None or monotonic() - self.last_arrival < timeout_us / 1e6:
+            return None
+        reached_us = int(time() * 1e6) - timeout_us
+        self._beaten_us = reached_us - self.stream.delay_us
+        return reached_us
 
     def _process(self, frame: Frame, batch: int) -> None:
         self.journal.begin(batch, dict)

@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
-from time import monotonic, time
+from time import monotonic
 
 from plait.catalog import Stream
 from plait.deployment.deployment import Deployment
@@ -110,7 +110,7 @@ class Run:
                 self._state.create()
             opened.callback(self._stop_all)
             self._began = monotonic()
-            self._start_all(None if self.extent.available_now else self.extent.trigger_seconds)
+            self._start(self._works, None if self.extent.available_now else self.extent.trigger_seconds)
             self._open = opened.pop_all()
         Thread(target=self._supervise, name="plait run", daemon=True).start()
 
@@ -217,14 +217,14 @@ class Run:
 
     def _drain(self) -> None:
         if not self.extent.available_now:
-            self._start_all(None)
+            self._start(self._works, None)
             self._wait_for_pass()
         self._state.enter(Phase.DRAINING)
         for query in self._assembly.queries.values():
             if query.error is None:
                 query.beats.end(query.streams)
         if not self._stop_wanted.is_set():
-            self._start_all(None)
+            self._start(self._assembly.queries.values(), None)  # beats are no concern of intakes
             self._wait_for_pass()
         self._stop_all()
         if self.error is None and not self._stop_wanted.is_set():
@@ -233,14 +233,10 @@ class Run:
     def _beat_idle_streams(self) -> None:
         """Streams that have been silent for their `idle_timeout` move on with the clock."""
         now = monotonic()
-        idle = {}
-        for key, intake in self._assembly.intakes.items():
-            timeout_us = intake.stream.idle_timeout_us
-            if timeout_us is not None and now - intake.last_arrival >= timeout_us / 1e6:
-                idle[key] = int(time() * 1e6) - timeout_us
-        if not idle or now - self._last_beat < max(self.extent.trigger_seconds, _LEAST_BEAT_SECONDS):
+        if now - self._last_beat < max(self.extent.trigger_seconds, _LEAST_BEAT_SECONDS):
             return
         self._last_beat = now
+        idle = {key: us for key, i in self._assembly.intakes.items() if (us := i.idle_beat()) is not None}
         for query in self._assembly.queries.values():
             times_us = {key: idle[key] for key in query.streams if key in idle}
             if times_us and query.is_active:
@@ -254,8 +250,8 @@ class Run:
         for work in self._works:
             work.watch()
 
-    def _start_all(self, trigger_seconds: float | None) -> None:
-        for work in self._works:
+    def _start(self, works: Iterable[StreamingWork], trigger_seconds: float | None) -> None:
+        for work in works:
             if work.error is None:
                 work.start(f"plait {self._state.id[:8]}", trigger_seconds)
 
