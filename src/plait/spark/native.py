@@ -200,10 +200,14 @@ class _StreamReader:
         return self._timely.select(*map(F.expr, columns), _event_time("t"))
 
     def probed(self, probes: Sequence[Probe]) -> DataFrame:
-        """`in_time_until` of every row that goes one of the ways."""
+        """`in_time_until` of every row; NULL if it goes none of the ways.
+
+        Nothing is filtered here: Spark would move the filter to the beats, find that it is always false, and fail
+        to read their files.
+        """
         until = [self._in_time_until(probe) for probe in probes]
         least = until[0] if len(until) == 1 else f"least({', '.join(until)})"
-        return self._rows.where("NOT beat").select(F.expr(f"{least} AS {_IN_TIME_UNTIL}")).dropna()
+        return self._rows.select(F.expr(f"CASE WHEN NOT beat THEN {least} END AS {_IN_TIME_UNTIL}"))
 
     def _in_time_until(self, probe: Probe) -> str:
         names = self._columns_of(probe.scan)
