@@ -1,7 +1,7 @@
 """Fragments: what of a deployment runs as one unit, and how.
 
-A query by itself is one fragment: one Spark StreamingQuery that reads its streams. Its plan is computed in one
-of two ways:
+A query by itself is one fragment: one Spark StreamingQuery that reads its streams. Its plan is computed in
+one of two ways:
 
 - `native`: Spark's own streaming operators (`stages`), and what needs no state, such as lookups in tables, on
   each micro-batch of their output;

@@ -8,8 +8,8 @@ not, all of them found by comparing rows or in what Spark refuses:
 | a row window | rows are numbered once the watermark has passed them: no operator does that |
 | a window that holds a row at very many ticks | Spark would write the row, and keep it, once for each tick |
 | windows finer than a millisecond | Spark's watermarks are whole milliseconds |
-| rows of a window as they are, at every tick | nothing holds rows until a tick is closed, except a group |
-| a table below something that keeps state | the table as of the batch that closes the tick, not that reads the row |
+| rows of a window as they are, at every tick | only groups of rows wait until a tick is closed |
+| a table below something that keeps rows | it has to be seen as of the batch that gives the result |
 | a join of rows without an equality | Spark refuses it |
 | `ORDER BY … LIMIT` below something else | Spark has no such streaming operator |
 """
@@ -21,10 +21,10 @@ from collections.abc import Iterator, Sequence
 from plait.catalog import Catalog
 from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Fragment, Input, Way
-from plait.deployment.native_lowering import lowered, obstacles
-from plait.deployment.stages import Stages
+from plait.deployment.native_lowering import NotNativeError, native_stages
+from plait.deployment.row_by_row import row_by_row
 from plait.errors import InternalError, UnsupportedError
-from plait.plan.nodes import Filter, Node, Project, StreamScan
+from plait.plan.nodes import Node
 
 
 def fragments(deployment: Deployment, catalog: Catalog) -> tuple[Fragment, ...]:
@@ -39,7 +39,7 @@ def fragments(deployment: Deployment, catalog: Catalog) -> tuple[Fragment, ...]:
 
 
 def fragment(name: str, columns: Sequence[str], plan: Node, *, way: Way | None = None) -> Fragment:
-    """How a query runs: natively if Spark can. `way` asks for one; an `UnsupportedError` if that cannot be."""
+    """How a query runs: natively if Spark can, or in the given way: an `UnsupportedError` if it cannot."""
     if len(columns) != len(plan.types):
         raise InternalError(
             "columns", f"the query `{name}` has {len(columns)} columns, but its plan {len(plan.types)}"
@@ -47,17 +47,17 @@ def fragment(name: str, columns: Sequence[str], plan: Node, *, way: Way | None =
     inputs = tuple(Input(stream, chain) for stream, chain in _inputs(plan))
     if way is Way.DATABASE:
         return Fragment(name, tuple(columns), plan, inputs, Way.DATABASE)
-    reasons = obstacles(plan)
-    stages: Stages | None = None if reasons else lowered(plan)
-    if way is Way.NATIVE and stages is None:
-        raise UnsupportedError(
-            "not-native",
-            f"the query `{name}` cannot run on Spark's operators alone",
-            detail="\n".join(reasons),
-            hint="let DuckDB compute what Spark cannot: that is the default",
-        )
-    if stages is None:
-        return Fragment(name, tuple(columns), plan, inputs, Way.DATABASE, reasons)
+    try:
+        stages = native_stages(plan)
+    except NotNativeError as obstacle:
+        if way is Way.NATIVE:
+            raise UnsupportedError(
+                "not-native",
+                f"the query `{name}` cannot run on Spark's operators alone",
+                detail="\n".join(obstacle.reasons),
+                hint="let DuckDB compute what Spark cannot: that is the default",
+            ) from None
+        return Fragment(name, tuple(columns), plan, inputs, Way.DATABASE, obstacle.reasons)
     return Fragment(name, tuple(columns), plan, inputs, Way.NATIVE, (), stages)
 
 
@@ -70,18 +70,11 @@ def _inputs(plan: Node) -> Iterator[tuple[str, Node]]:
         if node in seen:
             continue
         seen.add(node)
-        stream = _row_by_row(node)
-        if stream is not None:
-            yield stream, node
+        simple = row_by_row(node)
+        if simple is not None:
+            yield simple.scan.stream, node
         else:
             stack.extend(reversed(node.inputs))
-
-
-def _row_by_row(node: Node) -> str | None:
-    """The stream that a node filters and projects, if it does nothing else."""
-    while isinstance(node, Filter | Project):
-        node = node.input
-    return node.stream if isinstance(node, StreamScan) else None
 
 
 def _check_sources(plan: Node, catalog: Catalog) -> None:

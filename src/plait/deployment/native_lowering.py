@@ -73,30 +73,26 @@ MAX_TICKS_A_ROW = 16
 _US_PER_MS = 1000
 
 
-class _NotNativeError(Exception):
-    """A reason, in words for the user."""
+class NotNativeError(Exception):
+    """Spark's operators cannot compute a plan: why, in words for the user."""
+
+    def __init__(self, *reasons: str) -> None:
+        super().__init__("; ".join(reasons))
+        self.reasons = reasons
 
 
-def obstacles(plan: Node) -> tuple[str, ...]:
-    """Why Spark's operators cannot compute the plan; nothing if they can."""
-    found = list(dict.fromkeys(_window_obstacles(plan)))
-    if not found:
-        try:
-            lowered(plan)
-        except _NotNativeError as reason:
-            found.append(str(reason))
-    return tuple(found)
-
-
-def lowered(plan: Node) -> Stages:
-    """The stages of a plan without obstacles."""
+def native_stages(plan: Node) -> Stages:
+    """The stages of a plan, or a `NotNativeError`."""
+    reasons = tuple(dict.fromkeys(_window_obstacles(plan)))
+    if reasons:
+        raise NotNativeError(*reasons)
     above, base = _epilogue_nodes(plan)
     lowering = _Lowering()
     part = lowering.lower(base)
     if isinstance(part.output.timing, Ticking) and part.given is None:
-        raise _NotNativeError(
-            "its rows are those of a window at each tick, and Spark holds none until a tick is closed "
-            "except in groups"
+        raise NotNativeError(
+            "its rows are those of a window at each tick, and only groups of rows wait in Spark until a tick "
+            "is closed"
         )
     epilogue = _epilogue(above, part)
     probes = tuple(dict.fromkeys(lowering.probes))
@@ -112,8 +108,8 @@ def _window_obstacles(plan: Node) -> Iterator[str]:
                 ticks = -(-range_us // slide_us)
                 if ticks > MAX_TICKS_A_ROW:
                     yield (
-                        f"a window of {duration_text(range_us)} every {duration_text(slide_us)} holds each row "
-                        f"at {ticks:,} ticks, and Spark would keep the row {ticks:,} times"
+                        f"a window of {duration_text(range_us)} every {duration_text(slide_us)} holds each "
+                        f"row at {ticks:,} ticks, and Spark would keep the row {ticks:,} times"
                     )
                 if any(us % _US_PER_MS for us in (range_us, slide_us, offset_us)):
                     yield "it has a window finer than a millisecond, and Spark's watermarks are not"
@@ -171,7 +167,7 @@ def _epilogue(above: Sequence[Node], part: _Part) -> tuple[EpilogueStage, ...]:
                 stages.append(FinishStage(replace(node, input=output)))
             case Top():
                 if part.given is None or len(part.given) > 1:
-                    raise _NotNativeError(
+                    raise NotNativeError(
                         "the rows of a tick that it limits do not come at one time from Spark"
                     )
                 stages.append(TopStage(replace(node, input=output)))
@@ -221,8 +217,10 @@ def _in_order(join: Join, members: tuple[int, ...], output: Node) -> Project:
 
 
 def equalities(join: Join | OuterJoin) -> tuple[tuple[Expression, Expression], ...]:
-    """The pairs that the predicate of a join of two inputs says are equal: of the left, and of the right, both
-    over the columns of the join."""
+    """What the predicate of a join of two inputs says is equal: something of the left and of the right.
+
+    Both are over the columns of the join.
+    """
     first_of_right = join.starts[1]
     pairs = []
     for term in conjuncts(join.predicate):
@@ -252,14 +250,22 @@ def _is_right(expression: Expression, first_of_right: int) -> bool:
 class _Part:
     """A stage and what is known of its rows.
 
-    `given`: by how much (milliseconds) beyond the query's watermark the rows of a tick are given, each possible
-    value; None if rows are given before their tick is closed, or do not tick.
+    `given`: by how many milliseconds beyond the query's watermark the rows of a tick are given, each possible
+    number; None if rows are given before their tick is closed, or do not tick.
     """
 
     stage: int
     output: Node
     hold_ms: int = 0
     given: frozenset[int] | None = None
+
+
+def _table_below(node: Node) -> NotNativeError:
+    _, tables = sources_of(node)
+    return NotNativeError(
+        f"the table {' and '.join(f'`{table}`' for table in sorted(tables))} is joined below something that "
+        "keeps rows, but has to be seen as of the batch that gives the result"
+    )
 
 
 class _Lowering:
@@ -278,10 +284,7 @@ class _Lowering:
             case StreamScan():
                 return self._add(ReadStage(node))
             case TableScan():
-                raise _NotNativeError(
-                    f"the table `{node.table}` is joined below something that keeps rows, and has to be seen as "
-                    "of the batch that gives the result"
-                )
+                raise _table_below(node)
             case Filter(source) | Project(source):
                 part = self.lower(source)
                 return self._add(SelectStage(replace(node, input=part.output), part.stage), part)
@@ -291,17 +294,19 @@ class _Lowering:
                 return self._union(node, [self.lower(source) for source in inputs])
             case Aggregate(source):
                 part = self.lower(source)
-                self._probe(source, part.hold_ms)
+                self._probe((source,), part.hold_ms)
                 stage = AggregateStage(replace(node, input=part.output), _distinct(node), part.stage)
                 return self._add(stage, part, frozenset({part.hold_ms}))
             case Join():
                 return self._join(node)
             case OuterJoin():
+                if any(isinstance(source.timing, Static) for source in node.inputs):
+                    raise _table_below(node)
                 left, right = self.lower(node.left), self.lower(node.right)
-                self._probe_join(node, left, right)
+                self._probe(node.inputs, max(left.hold_ms, right.hold_ms))
                 return self._binary_join(replace(node, left=left.output, right=right.output), left, right)
             case Top():
-                raise _NotNativeError(
+                raise NotNativeError(
                     "its ORDER BY … LIMIT is below something else, where Spark has no such thing"
                 )
             case _:
@@ -317,7 +322,7 @@ class _Lowering:
 
     def _window(self, node: Window, part: _Part, window: object) -> _Part:
         if isinstance(part.output.timing, Ticking) and part.given is None:
-            raise _NotNativeError(
+            raise NotNativeError(
                 "it has a window over the rows of a window, which come before their tick is closed"
             )
         output = replace(node, input=part.output)
@@ -334,7 +339,7 @@ class _Lowering:
         elif not isinstance(output.timing, Ticking) and any(
             isinstance(part.output.timing, Ticking) and part.given is None for part in parts
         ):
-            raise _NotNativeError(
+            raise NotNativeError(
                 "it unites streams with rows of a window, which come before their tick is closed"
             )
         self.stages.append(UniteStage(output, tuple(part.stage for part in parts)))
@@ -346,12 +351,7 @@ class _Lowering:
     def _join(self, join: Join) -> _Part:
         """A chain of joins of two."""
         if _moving(join) != tuple(range(len(join.inputs))):
-            _, tables = sources_of(join)
-            names = ", ".join(f"`{table}`" for table in sorted(tables))
-            raise _NotNativeError(
-                f"the table {names} is joined below something that keeps rows, and has to be seen as of the batch "
-                "that gives the result"
-            )
+            raise _table_below(join)
         members: tuple[int, ...] = (0,)
         part = self.lower(join.inputs[0])
         while len(members) < len(join.inputs):
@@ -359,10 +359,8 @@ class _Lowering:
             right = self.lower(join.inputs[new])
             predicate = _predicate_of_step(join, members, new, all_terms=len(members) == 1)
             step = Join((part.output, right.output), predicate)
-            if len(members) == 1:
-                self._probe_join(step, part, right, (join.inputs[0], join.inputs[new]))
-            else:
-                self._probe_join(step, part, right, (None, join.inputs[new]))
+            met_first = (join.inputs[0], join.inputs[new]) if len(members) == 1 else (join.inputs[new],)
+            self._probe(met_first, max(part.hold_ms, right.hold_ms))
             part = self._binary_join(step, part, right)
             members = (*members, new)
         if members != tuple(sorted(members)):
@@ -380,7 +378,7 @@ class _Lowering:
             if equalities(Join(sides, _predicate_of_step(join, members, new, all_terms=False))):
                 return new
         if isinstance(join.timing, Windowed):
-            raise _NotNativeError("it joins rows of streams without an equality, which Spark refuses")
+            raise NotNativeError("it joins rows of streams without an equality, which Spark refuses")
         return left[0]
 
     def _binary_join(self, node: Join | OuterJoin, left: _Part, right: _Part) -> _Part:
@@ -388,33 +386,17 @@ class _Lowering:
         if isinstance(node.timing, Ticking):
             self.stages.append(TickJoinStage(node, left.stage, right.stage))
             return _Part(len(self.stages) - 1, node, hold_ms, _given(node, left, right))
-        if any(isinstance(part.output.timing, Static) for part in (left, right)) or not isinstance(
-            node.timing, Windowed
-        ):
-            raise AssertionError(node.kind)
         if not equalities(node):
-            raise _NotNativeError("it joins rows of streams without an equality, which Spark refuses")
+            raise NotNativeError("it joins rows of streams without an equality, which Spark refuses")
         left_range_us, right_range_us = _range_us(left.output), _range_us(right.output)
         self.stages.append(IntervalJoinStage(node, left.stage, right.stage, left_range_us, right_range_us))
         hold_ms += -(-max(left_range_us, right_range_us) // _US_PER_MS)
         return _Part(len(self.stages) - 1, node, hold_ms)
 
-    # Probes
-
-    def _probe_join(
-        self,
-        join: Join | OuterJoin,
-        left: _Part,
-        right: _Part,
-        inputs: tuple[Node | None, Node | None] | None = None,
-    ) -> None:
-        hold_ms = max(left.hold_ms, right.hold_ms)
-        for source in inputs or join.inputs:
-            if source is not None:
-                self._probe(source, hold_ms)
-
-    def _probe(self, source: Node, hold_ms: int) -> None:
-        self.probes += _probes(source, hold_ms)
+    def _probe(self, sources: Sequence[Node], hold_ms: int) -> None:
+        """Some inputs of an operator that keeps state are about to enter it."""
+        for source in sources:
+            self.probes += _probes(source, hold_ms)
 
 
 def _probes(
@@ -424,8 +406,10 @@ def _probes(
     window: TickWindow | None = None,
     tick_terms: tuple[Expression, ...] = (),
 ) -> Iterator[Probe]:
-    """The ways of rows from a stream to `node`, as far as no operator with state is on them. The terms hold of the
-    node's rows."""
+    """The ways of rows from streams to `node`, unless an operator that keeps state is on them.
+
+    The terms are over the columns of the node.
+    """
     match node:
         case StreamScan():
             yield Probe(node, conjunction(terms), window, conjunction(tick_terms), hold_ms)
@@ -469,8 +453,8 @@ def _distinct(node: Aggregate) -> Distinct:
 def _range_us(node: Node) -> int:
     """For how long a row is there at most, from the latest of its event times on.
 
-    A combination is there until the first of its windows ends; but which of them are present is not known where
-    there are outer joins.
+    A combination is there until the first of its windows ends; but where there are outer joins, which of
+    them are present is not known.
     """
     assert isinstance(node.timing, Windowed), node.kind
     return max(node.timing.ranges_us) if _may_lack_rows(node) else min(node.timing.ranges_us)
@@ -489,8 +473,11 @@ def _may_lack_rows(node: Node) -> bool:
 
 
 def _given(join: Join | OuterJoin, left: _Part, right: _Part) -> frozenset[int] | None:
-    """When the rows of a tick join are given: matches when the later side's are, others when the tick is closed
-    for both sides, unless the predicate alone says that a row has no match."""
+    """When the rows of a tick join are given.
+
+    Matches when the later side's rows are; rows without match when the tick is closed for both sides, or at
+    once if the predicate alone says that there is none.
+    """
     given = [_given_of_matches(left, right)]
     if isinstance(join, OuterJoin):
         closed = frozenset({max(left.hold_ms, right.hold_ms)})

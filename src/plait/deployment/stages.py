@@ -65,7 +65,7 @@ class UniteStage:
 
 @dataclass(frozen=True)
 class KeepStage:
-    """Rows that stay for a range, for a join to meet them. Of ticks, the rows count from just before the tick."""
+    """Rows that stay for a range, for a join to meet them. The rows of a tick count from just before it."""
 
     output: Window
     input: int
@@ -114,7 +114,7 @@ class IntervalJoinStage:
     """Rows of two stages that meet in time.
 
     A row of the left is there for at most `left_range_us` from its event time on, one of the right for
-    `right_range_us`: this is what Spark may forget rows by. Which rows meet exactly is a matter of the ranges in
+    `right_range_us`: this is what Spark forgets rows by. Which rows meet exactly is a matter of the ranges in
     the timings of the output's inputs.
     """
 
@@ -156,7 +156,7 @@ Stage: TypeAlias = (
 
 @dataclass(frozen=True)
 class LookupStage:
-    """The rows of a batch joined with a stored table as of that batch; one input of the output is the table."""
+    """The rows of a batch joined with a stored table as of that batch: one of the output's inputs."""
 
     output: Join | OuterJoin
 
@@ -182,9 +182,9 @@ EpilogueStage: TypeAlias = LookupStage | TopStage | FinishStage
 class Probe:
     """Where rows of a stream can come too late: on their way into the first operator that keeps state.
 
-    Such a row is one for which `predicate` (over the columns of `scan`) is true. Without a window it is too late
-    if its event time is not after the operator's watermark; with one, if the first tick that holds it (and for
-    which `tick_predicate` is true) is not.
+    Such a row is one for which `predicate` (over the columns of `scan`) is true. Without a window it is too
+    late if its event time is not after the operator's watermark; with one, if the first tick that holds it
+    (and for which `tick_predicate` is true) is not.
     """
 
     scan: StreamScan

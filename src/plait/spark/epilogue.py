@@ -1,7 +1,7 @@
 """The last part of a query that runs natively: ordinary batch operations on the rows of each micro-batch.
 
-Stored tables are read here, from the copies that the batch names, so that a change between two batches is seen
-and a batch that is computed again sees what it saw before.
+Stored tables are read here, from the copies that the batch names, so that a change between two batches is
+seen, and a batch that is computed again sees what it saw before.
 """
 
 from __future__ import annotations

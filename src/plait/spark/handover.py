@@ -1,116 +1,119 @@
-"""Hands the rows of each micro-batch over to the database: what Spark does for the database way.
+"""Spark's part of a query that a database computes: reading, filtering and projecting its inputs.
 
-Spark reads each stream once, and filters and projects it for each of the fragment's inputs, row by row. So a
-row comes over once, however many inputs it goes into: with a mark `m0`, `m1`, … for each, and the values that
-each wants. Beats come over in the same frame, which has no watermark: the database keeps its own.
+A stream is read once, in however many inputs it is used, and no row of it is filtered away before the batch
+has seen its event time: the watermark goes by all rows of a stream. The frame is the union of all streams,
+with these columns:
+
+| column | is |
+|---|---|
+| `stream` | the number of the stream |
+| `t` | the event time in microseconds |
+| `i0`, `i1`, … | whether the row is one of that input |
+| `i0_c0`, `i0_c1`, … | the columns of that input |
+
+A batch is collected by a single action, as Arrow, and handed over input by input.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import assert_never
+from typing import Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
 
 from plait.batches import Batch, Outcome, Publish
 from plait.catalog import Catalog
-from plait.deployment.fragments import Fragment, Input
-from plait.engines.incremental import IncrementalQuery
-from plait.expressions.spark import to_spark
-from plait.plan.nodes import Filter, Node, Project, StreamScan
-from plait.spark.sources import Sources
+from plait.deployment.fragments import Fragment
+from plait.deployment.row_by_row import RowByRow, row_by_row
+from plait.expressions.arrow import arrow_schema
+from plait.expressions.spark import to_spark, type_to_spark
+from plait.plan.nodes import Node
+from plait.spark.stream_rows import RowSource, StreamRows, scans_by_stream
 
 
-def handover(
-    fragment: Fragment, catalog: Catalog, sources: Sources, beats: Path, query: IncrementalQuery
-) -> Handover:
-    """The fragment's inputs, ready to be written into the query."""
-    return Handover(fragment.inputs, catalog, sources, beats, query)
+class Query(Protocol):
+    """What computes the rest: `engines.incremental.IncrementalQuery`."""
+
+    def apply(
+        self, batch: Batch, rows: Mapping[Node, pa.Table], beats: Mapping[str, int], publish: Publish
+    ) -> Outcome: ...
+
+
+def handover(fragment: Fragment, catalog: Catalog, sources: RowSource, beats: Path, query: Query) -> Handover:
+    """The fragment's inputs, ready to be written."""
+    return Handover(fragment, catalog, sources, beats, query)
 
 
 class Handover:
     def __init__(
-        self,
-        inputs: Sequence[Input],
-        catalog: Catalog,
-        sources: Sources,
-        beats: Path,
-        query: IncrementalQuery,
+        self, fragment: Fragment, catalog: Catalog, sources: RowSource, beats: Path, query: Query
     ) -> None:
-        self._inputs = inputs
+        self._inputs = [each.plan for each in fragment.inputs]
         self._query = query
-        self._streams = sorted({each.stream.lower() for each in inputs})
-        united: DataFrame | None = None
-        for number, stream in enumerate(self._streams):
-            frame = self._read(number, stream, catalog, sources, beats)
-            united = frame if united is None else united.unionByName(frame, allowMissingColumns=True)
-        assert united is not None
-        self.frame = united
+        ways = [_way(plan) for plan in self._inputs]
+        scans = scans_by_stream(way.scan for way in ways)
+        self._streams = list(scans)
+        self._shared = {number for number, way in enumerate(ways) if len(scans[way.scan.stream.lower()]) > 1}
+        frames = []
+        for number, (stream, of_stream) in enumerate(scans.items()):
+            rows = StreamRows(stream, of_stream, catalog, sources, beats)
+            items = [item for k, way in enumerate(ways) for item in _items(k, way, rows)]
+            frames.append(rows.frame.selectExpr(f"{number} AS stream", "unix_micros(t) AS t", *items))
+        self.frame = frames[0]
+        for frame in frames[1:]:
+            self.frame = self.frame.unionAll(frame)
 
     def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Outcome:
-        """Let the database compute one batch, publish its rows and commit."""
-        handed = frame.toArrow()
-        rows = {
-            each.plan: _marked(handed, f"m{k}")
-            .select([*(f"i{k}_{column}" for column in range(len(each.plan.types))), "t"])
-            .rename_columns([*(f"c{column}" for column in range(len(each.plan.types))), "t"])
-            for k, each in enumerate(self._inputs)
-        }
-        return self._query.apply(batch, rows, self._beats(_marked(handed, "beat")), publish)
-
-    def _beats(self, beats: pa.Table) -> dict[str, int]:
-        """The greatest of each stream."""
-        latest = beats.group_by("stream").aggregate([("t", "max")]).to_pylist()
-        return {self._streams[row["stream"]]: row["t_max"] for row in latest}
-
-    def _read(self, number: int, stream: str, catalog: Catalog, sources: Sources, beats: Path) -> DataFrame:
-        inputs = {k: each for k, each in enumerate(self._inputs) if each.stream.lower() == stream}
-        scans = {k: _chain(each.plan)[0] for k, each in inputs.items()}
-        wanted = {field.name.lower() for scan in scans.values() for field in scan.columns}
-        columns = [column.name for column in catalog.stream(stream).columns if column.name.lower() in wanted]
-        places = {name.lower(): f"c{place}" for place, name in enumerate(columns)}
-        frame = sources.rows(stream, columns, beats)
-        values: list[str] = []
-        for k, each in inputs.items():
-            frame, names = _applied(
-                frame, k, each.plan, [places[field.name.lower()] for field in scans[k].columns]
-            )
-            values += [f"{name} AS i{k}_{place}" for place, name in enumerate(names)]
-        marks = [f"m{k}" for k in inputs]
-        return frame.where(" OR ".join(["beat", *marks])).select(
-            f.lit(number).alias("stream"), f.expr("unix_micros(t) AS t"), "beat", *marks, *map(f.expr, values)
+        """Hand the rows of a batch over, with the greatest event time of each stream."""
+        observation = Observation()
+        observed = frame.observe(
+            observation,
+            *(
+                F.max(F.when(F.col("stream") == number, F.col("t"))).alias(f"seen_{number}")
+                for number in range(len(self._streams))
+            ),
         )
+        table = observed.where(" OR ".join(f"i{k}" for k in range(len(self._inputs)))).toArrow()
+        seen = observation.get
+        beats = {
+            stream: seen[f"seen_{number}"]
+            for number, stream in enumerate(self._streams)
+            if seen[f"seen_{number}"] is not None
+        }
+        if self._shared:
+            table = table.append_column("row", pa.array(range(table.num_rows), type=pa.int64()))
+        rows = {plan: self._rows_of(number, plan, table) for number, plan in enumerate(self._inputs)}
+        return self._query.apply(batch, rows, beats, publish)
+
+    def _rows_of(self, number: int, plan: Node, table: pa.Table) -> pa.Table:
+        """The rows of an input; where the stream has further inputs, each with the number of the row."""
+        also = ["t", "row"] if number in self._shared else ["t"]
+        names = [f"c{k}" for k in range(len(plan.types))]
+        taken = table.filter(table[f"i{number}"]).select([*(f"i{number}_{name}" for name in names), *also])
+        schema = arrow_schema(names, plan.types)
+        for name in also:
+            schema = schema.append(pa.field(name, pa.int64()))
+        return taken.rename_columns([*names, *also]).cast(schema)
 
 
-def _chain(plan: Node) -> tuple[StreamScan, list[Filter | Project]]:
-    """The scan of an input, and what is done with its rows, in this order."""
-    steps: list[Filter | Project] = []
-    while not isinstance(plan, StreamScan):
-        assert isinstance(plan, Filter | Project), plan.kind
-        steps.append(plan)
-        plan = plan.input
-    return plan, steps[::-1]
+def _way(plan: Node) -> RowByRow:
+    way = row_by_row(plan)
+    assert way is not None, plan.kind
+    return way
 
 
-def _applied(frame: DataFrame, k: int, plan: Node, names: Sequence[str]) -> tuple[DataFrame, Sequence[str]]:
-    """The frame with the input's mark and its values; what the columns of these are called."""
-    mark = "NOT beat"
-    for number, step in enumerate(_chain(plan)[1]):
-        match step:
-            case Filter(_, predicate):
-                mark = f"{mark} AND coalesce({to_spark(predicate, names)}, FALSE)"
-            case Project(_, expressions):
-                made = [f"s{k}_{number}_{place}" for place in range(len(expressions))]
-                items = [f"{to_spark(e, names)} AS {name}" for e, name in zip(expressions, made, strict=True)]
-                frame, names = frame.select("*", *map(f.expr, items)), made
-            case _:
-                assert_never(step)
-    return frame.withColumn(f"m{k}", f.expr(mark)), names
-
-
-def _marked(rows: pa.Table, mark: str) -> pa.Table:
-    return rows.filter(pc.fill_null(rows[mark], False))
+def _items(number: int, way: RowByRow, rows: StreamRows) -> Sequence[str]:
+    """The columns for an input: NULLs where the rows are of another stream, or not of this input."""
+    if way.scan.stream.lower() != rows.stream.name.lower():
+        nulls = (
+            f"CAST(NULL AS {type_to_spark(e.type)}) AS i{number}_c{k}" for k, e in enumerate(way.expressions)
+        )
+        return [f"FALSE AS i{number}", *nulls]
+    names = rows.columns_of(way.scan)
+    is_taken = f"(NOT beat AND coalesce({to_spark(way.predicate, names)}, FALSE))"
+    computed = (f"CAST({to_spark(e, names)} AS {type_to_spark(e.type)})" for e in way.expressions)
+    taken = (f"CASE WHEN {is_taken} THEN {value} END AS i{number}_c{k}" for k, value in enumerate(computed))
+    return [f"{is_taken} AS i{number}", *taken]

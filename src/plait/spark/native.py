@@ -1,31 +1,31 @@
 """Runs a fragment on Spark's own streaming operators, in append mode: the stages applied.
 
-How a relation is a DataFrame: its columns are `c0`, `c1`, …; beside them stands one event-time column, by which
-Spark knows what is late and what it can forget. That Spark takes a column for one is a matter of its metadata
-(`spark.watermarkDelayMs`), which is why every such column is tagged where it is made.
+How a relation is a DataFrame: its columns are `c0`, `c1`, …; beside them stands one event-time column, by
+which Spark knows what is late and what it can forget. That Spark takes a column for one is a matter of its
+metadata (`spark.watermarkDelayMs`), which is why every such column is tagged where it is made.
 
 | timing | beside the columns |
 |---|---|
 | `Flowing` | `t`, the event time |
-| `Windowed` | `t`, the greatest of the event times; of several streams also each, `t0`, `t1`, … (BIGINT, µs) |
+| `Windowed` | `t`, the greatest event time; if of several streams also each, `t0`, `t1`, … (BIGINT, µs) |
 | `Ticking` | `tick`, the end of the window |
 
-Two things are done against Spark's optimizer. It moves filters below `withWatermark` if they do not mention the
-event time, also filters that it makes up itself (a join key is not NULL); there they would take away the rows
-that move the watermark. So above the watermark every column is made to depend on the event time. And it drops
-a source of which it can tell that it gives no row, and with it that source's watermark; so a predicate without
-columns is made to depend on the event time too.
+Two things are done against Spark's optimizer. It moves filters below `withWatermark` if they do not mention
+the event time, also filters that it makes up itself (a join key is not NULL); there they would take away the
+rows that move the watermark. So above the watermark every column is made to depend on the event time. And it
+drops a source of which it can tell that it gives no row, and with it that source's watermark; so a predicate
+without columns is made to depend on the event time too.
 
-What comes out of the streaming part are the rows of the result and, in the same frame, one row for each row of
-a stream that an operator could find too late, with the last watermark (µs) for which it is in time. Each batch
-is computed by a single action that also counts those that were too late.
+What comes out of the streaming part are the rows of the result and, in the same frame, one row for each row
+of a stream that an operator could find too late, with the last watermark (µs) before which it is in time.
+Each batch is computed by a single action that also counts those that were too late.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol, assert_never
+from typing import assert_never
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Observation
@@ -50,7 +50,7 @@ from plait.deployment.stages import (
     UniteStage,
 )
 from plait.expressions.aggregates import AggregateCall
-from plait.expressions.nodes import TRUE, Column, Expression, columns_of
+from plait.expressions.nodes import TRUE, Column, columns_of
 from plait.expressions.spark import aggregate_to_spark, to_spark, type_to_spark
 from plait.expressions.types import DOUBLE
 from plait.plan.nodes import (
@@ -65,6 +65,7 @@ from plait.plan.nodes import (
     Windowed,
 )
 from plait.spark.epilogue import Epilogue
+from plait.spark.stream_rows import RowSource, StreamRows, scans_by_stream
 
 _EVENT_TIME = {"spark.watermarkDelayMs": 0}
 _EPOCH = "TIMESTAMP '1970-01-01 00:00:00'"  # every event time is later
@@ -74,13 +75,7 @@ _LATE_STREAM = "late_stream"
 _IN_TIME_UNTIL = "in_time_until"
 
 
-class StreamRows(Protocol):
-    """Where rows come from: `spark.sources.Sources`."""
-
-    def rows(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame: ...
-
-
-def native(fragment: Fragment, catalog: Catalog, sources: StreamRows, beats: Path) -> NativeComputation:
+def native(fragment: Fragment, catalog: Catalog, sources: RowSource, beats: Path) -> NativeComputation:
     """The fragment's stages, ready to be written."""
     assert fragment.stages is not None, fragment.query
     return NativeComputation(fragment, fragment.stages, catalog, sources, beats)
@@ -88,11 +83,11 @@ def native(fragment: Fragment, catalog: Catalog, sources: StreamRows, beats: Pat
 
 class NativeComputation:
     def __init__(
-        self, fragment: Fragment, stages: Stages, catalog: Catalog, sources: StreamRows, beats: Path
+        self, fragment: Fragment, stages: Stages, catalog: Catalog, sources: RowSource, beats: Path
     ) -> None:
         self._readers = {
-            name: _StreamReader(name, scans, catalog, sources, beats)
-            for name, scans in _scans_by_stream(stages).items()
+            key: _StreamReader(StreamRows(key, scans, catalog, sources, beats))
+            for key, scans in scans_by_stream(_scans(stages)).items()
         }
         self._epilogue = Epilogue(stages.streaming[-1].output, stages.epilogue, fragment.columns, catalog)
         self._streams = sorted({probe.scan.stream.lower() for probe in stages.probes})
@@ -163,54 +158,41 @@ class NativeComputation:
 # Reading
 
 
-def _scans_by_stream(stages: Stages) -> Mapping[str, list[StreamScan]]:
-    scans: dict[str, list[StreamScan]] = {}
-    for stage in stages.streaming:
-        if isinstance(stage, ReadStage):
-            scans.setdefault(stage.output.stream.lower(), []).append(stage.output)
-    return scans
+def _scans(stages: Stages) -> list[StreamScan]:
+    return [stage.output for stage in stages.streaming if isinstance(stage, ReadStage)]
 
 
 class _StreamReader:
-    """A stream that a fragment reads: once, with all columns that any of its scans needs."""
+    """The rows of a stream under its watermark, and what is needed to tell which come too late."""
 
-    def __init__(
-        self, name: str, scans: Sequence[StreamScan], catalog: Catalog, sources: StreamRows, beats: Path
-    ) -> None:
-        stream = catalog.stream(name)
-        wanted = {field.name.lower() for scan in scans for field in scan.columns}
-        columns = [column.name for column in stream.columns if column.name.lower() in wanted]
-        self._place = {column.lower(): place for place, column in enumerate(columns)}
-        self._rows = sources.rows(stream.name, columns, beats)
-        delay_ms = -(-stream.delay_us // 1000) + 1
-        barred = [f"CASE WHEN t > {_EPOCH} THEN {c} END AS {c}" for c in (*self._names, "beat")]
+    def __init__(self, rows: StreamRows) -> None:
+        self._rows = rows
+        # Spark's watermarks are whole milliseconds, and its joins drop what is not later than them.
+        delay_ms = -(-rows.stream.delay_us // 1000) + 1
+        barred = [f"CASE WHEN t > {_EPOCH} THEN {c} END AS {c}" for c in (*rows.columns, "beat")]
         self._timely = (
-            self._rows.withWatermark("t", f"{delay_ms} milliseconds")
+            rows.frame.withWatermark("t", f"{delay_ms} milliseconds")
             .selectExpr(*barred, "t")
             .where("NOT beat")
         )
 
-    @property
-    def _names(self) -> list[str]:
-        return [f"c{place}" for place in self._place.values()]
-
     def read(self, scan: StreamScan) -> DataFrame:
         """The columns of a scan, and `t`; under the watermark."""
-        columns = [f"{name} AS c{k}" for k, name in enumerate(self._columns_of(scan))]
+        columns = [f"{name} AS c{k}" for k, name in enumerate(self._rows.columns_of(scan))]
         return self._timely.select(*map(F.expr, columns), _event_time("t"))
 
     def probed(self, probes: Sequence[Probe]) -> DataFrame:
         """`in_time_until` of every row; NULL if it goes none of the ways.
 
-        Nothing is filtered here: Spark would move the filter to the beats, find that it is always false, and fail
-        to read their files.
+        Nothing is filtered here: Spark would move the filter to the beats, find that it is always false, and
+        fail to read their files.
         """
         until = [self._in_time_until(probe) for probe in probes]
         least = until[0] if len(until) == 1 else f"least({', '.join(until)})"
-        return self._rows.select(F.expr(f"CASE WHEN NOT beat THEN {least} END AS {_IN_TIME_UNTIL}"))
+        return self._rows.frame.select(F.expr(f"CASE WHEN NOT beat THEN {least} END AS {_IN_TIME_UNTIL}"))
 
     def _in_time_until(self, probe: Probe) -> str:
-        names = self._columns_of(probe.scan)
+        names = self._rows.columns_of(probe.scan)
         last = "unix_micros(t)"
         if probe.window is not None:
             last = f"array_min({_ticks(probe.window)})"
@@ -218,9 +200,6 @@ class _StreamReader:
                 holds = to_spark(probe.tick_predicate, names, window_end="timestamp_micros(tick)")
                 last = f"array_min(filter({_ticks(probe.window)}, tick -> {holds}))"
         return f"CASE WHEN {to_spark(probe.predicate, names)} THEN {last} + {probe.hold_ms * 1000} END"
-
-    def _columns_of(self, scan: StreamScan) -> list[str]:
-        return [f"c{self._place[field.name.lower()]}" for field in scan.columns]
 
 
 # Row by row

@@ -1,0 +1,44 @@
+"""A stream as a fragment reads it: once, with all columns that any of its scans needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from pyspark.sql import DataFrame
+
+from plait.catalog import Catalog
+from plait.plan.nodes import StreamScan
+
+
+class RowSource(Protocol):
+    """Where rows come from: `spark.sources.Sources`."""
+
+    def rows(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame: ...
+
+
+class StreamRows:
+    """`frame` has `columns`, `t` and `beat` for every row of the stream, and for every beat."""
+
+    def __init__(
+        self, name: str, scans: Iterable[StreamScan], catalog: Catalog, source: RowSource, beats: Path
+    ) -> None:
+        self.stream = catalog.stream(name)
+        wanted = {field.name.lower() for scan in scans for field in scan.columns}
+        asked = [column.name for column in self.stream.columns if column.name.lower() in wanted]
+        self._places = {column.lower(): place for place, column in enumerate(asked)}
+        self.columns = [f"c{place}" for place in range(len(asked))]
+        self.frame = source.rows(self.stream.name, asked, beats)
+
+    def columns_of(self, scan: StreamScan) -> list[str]:
+        """The names that the columns of a scan have in the frame."""
+        return [self.columns[self._places[field.name.lower()]] for field in scan.columns]
+
+
+def scans_by_stream(scans: Iterable[StreamScan]) -> dict[str, list[StreamScan]]:
+    """The scans of each stream, by the stream's key."""
+    found: dict[str, list[StreamScan]] = {}
+    for scan in scans:
+        found.setdefault(scan.stream.lower(), []).append(scan)
+    return found
