@@ -31,7 +31,9 @@ _LONGEST_SHOWN = 60
 _NOT_UTF8 = "\ufffd"  # what a reader makes of bytes that are no UTF-8
 
 
-def of_values(frame: DataFrame, stream: Stream, values: Sequence[Column]) -> DataFrame:
+def of_values(
+    frame: DataFrame, stream: Stream, values: Sequence[Column], problem: Column | None = None
+) -> DataFrame:
     """Records of values that have the declared types, or narrower ones."""
     members = [value.alias(column.name) for column, value in zip(stream.columns, values, strict=True)]
     return frame.select(
@@ -39,7 +41,7 @@ def of_values(frame: DataFrame, stream: Stream, values: Sequence[Column]) -> Dat
             _normalised(column, value.cast(type_to_spark(column.type))).alias(f"c{k}")
             for k, (column, value) in enumerate(zip(stream.columns, values, strict=True))
         ),
-        F.lit(None).cast("string").alias("problem"),
+        (F.lit(None).cast("string") if problem is None else problem).alias("problem"),
         F.to_json(F.struct(*members)).alias("record"),
     )
 
@@ -64,7 +66,10 @@ def of_texts(
 
 
 def judged(records: DataFrame, stream: Stream) -> DataFrame:
-    """The records with their event time `t`, and with the `reason` why they are bad."""
+    """The records with their event time `t`, and with the `reason` why they are bad.
+
+    Good ones from before the stream's start are left out.
+    """
     name = stream.event_time
     time = F.col(f"c{position(stream, name)}")
     t = F.unix_micros(time)
@@ -77,19 +82,11 @@ def judged(records: DataFrame, stream: Stream) -> DataFrame:
     if stream.max_future_us is not None:
         is_ahead = t > F.unix_micros(F.current_timestamp()) + stream.max_future_us
         reasons.append(F.when(is_ahead, F.concat(shown, F.lit(", further ahead than `max_future` allows"))))
-    return records.withColumns({"t": time, "reason": F.coalesce(F.col("problem"), *reasons)})
-
-
-def good(judged_records: DataFrame, stream: Stream) -> DataFrame:
-    """Those that count: the good ones, from the stream's start on."""
-    is_good = F.col("reason").isNull()
+    reasoned = records.withColumns({"t": time, "reason": F.coalesce(F.col("problem"), *reasons)})
     first_us = start_us(stream)
-    return judged_records.where(is_good & (F.unix_micros("t") >= first_us) if first_us else is_good)
-
-
-def bad(judged_records: DataFrame) -> DataFrame:
-    """Why records are bad, and what they are."""
-    return judged_records.where(F.col("reason").isNotNull()).select("reason", "record")
+    if first_us == 0:
+        return reasoned
+    return reasoned.where(F.col("reason").isNotNull() | (F.unix_micros("t") >= first_us))
 
 
 def _normalised(column: ColumnDefinition, value: Column) -> Column:

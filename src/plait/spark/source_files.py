@@ -1,8 +1,7 @@
 """`connector = 'files'`: Parquet, CSV and JSON files, read by Spark as engines/stored_files.py reads them.
 
 - Parquet: Spark's reader matches columns by name, whatever the case, and refuses a stored type that is wider
-  than declared. A column that a file lacks it would fill with NULLs: `check_columns` of the engines finds
-  that, for the files that are there at the start here, and for each batch in batch_files.py.
+  than declared. A column that a file lacks it would fill with NULLs; `check_files` finds that before.
 - CSV: Spark's reader goes by position. The first line of the first file gives the order, and Spark refuses a
   file whose first line is another. Everything is read as text and then held against its declaration.
 - JSON: lines of text, each parsed once into a VARIANT, which keeps numbers as they are written. The line
@@ -13,9 +12,10 @@ A folder's own files are read, not those of folders in it; names with a leading 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from pyarrow import ArrowException, parquet
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
 from pyspark.sql.streaming.readwriter import DataStreamReader
@@ -23,16 +23,19 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from plait.catalog import Stream
 from plait.engines import stored_files
-from plait.engines.data_errors import described, option, shown
+from plait.engines.data_errors import described, option, shown, unreadable
 from plait.engines.duckdb import Database
 from plait.errors import UserError
 from plait.expressions.spark import type_to_spark
+from plait.expressions.types import TIMESTAMP
 from plait.spark import records
 from plait.spark.file_paths import literal_path
 
 # Stands for an empty field while CSV is read, so that "" can be told from it. No text has it.
 _NULL = "\ue000NULL\ue001"
 _UNREADABLE = "\ue000unreadable"
+# In March 1973. A lesser number comes from a file whose timestamps are in another unit than the first file's.
+_LEAST_NANOSECONDS = 10**17
 # Spark leaves out files that are older than this, compared with the newest: none shall be.
 _MAX_FILE_AGE = "100000d"
 
@@ -52,13 +55,18 @@ def read_files(session: SparkSession, stream: Stream) -> DataFrame:
 
 
 def check_files(stream: Stream) -> None:
-    """A UserError if the path is not there, or if the files in it are not as declared."""
+    """A UserError if the path is not there, or if the files in it do not have the declared columns."""
     files = _files(stream)
+    check_columns(stream, files)
+    if option(stream, "format").lower() == "csv" and stream.options.get("header", True) and files:
+        _check_headers(stream, files)
+
+
+def check_columns(stream: Stream, files: Iterable[Path]) -> None:
+    """A UserError if the declared columns are not in these of the stream's files."""
     with Database(threads=1) as database:
         for file in files:
             stored_files.check_columns(database, stream, file)
-    if option(stream, "format").lower() == "csv" and stream.options.get("header", True) and files:
-        _check_headers(stream, files)
 
 
 def json_records(frame: DataFrame, stream: Stream, line: Column) -> DataFrame:
@@ -84,17 +92,55 @@ def json_records(frame: DataFrame, stream: Stream, line: Column) -> DataFrame:
 
 
 def _parquet(reader: DataStreamReader, stream: Stream) -> DataFrame:
-    schema = ", ".join(
-        f"`{_escaped(column.name)}` {column.storage or type_to_spark(column.type)}"
+    in_nanoseconds = _columns_in_nanoseconds(stream)
+    types = {
+        column.name: "BIGINT"
+        if column.name in in_nanoseconds
+        else column.storage or type_to_spark(column.type)
         for column in stream.columns
-    )
+    }
     frame = _load(
         reader.format("parquet")
-        .schema(schema)
+        .schema(", ".join(f"{_quoted(name)} {type_}" for name, type_ in types.items()))
         .options(datetimeRebaseMode="CORRECTED", int96RebaseMode="CORRECTED"),
         stream,
     )
-    return records.of_values(frame, stream, [_column(column.name) for column in stream.columns])
+    values = {name: _column(name) for name in types}
+    problems = [F.lit(None).cast("string")]
+    for name in in_nanoseconds:
+        number = values[name]
+        problems.append(
+            F.when(
+                F.abs(number) < _LEAST_NANOSECONDS,
+                F.concat(
+                    F.lit(f"column `{name}` holds "), number, F.lit(", which is no time in nanoseconds")
+                ),
+            )
+        )
+        values[name] = _nearest_microsecond(_quoted(name))
+    return records.of_values(frame, stream, list(values.values()), F.coalesce(*problems))
+
+
+def _nearest_microsecond(nanoseconds: str) -> Column:
+    """As DuckDB does it."""
+    rest = f"pmod({nanoseconds}, 1000)"
+    return F.expr(f"timestamp_micros(({nanoseconds} - {rest}) DIV 1000 + IF({rest} >= 500, 1, 0))")
+
+
+def _columns_in_nanoseconds(stream: Stream) -> frozenset[str]:
+    """Timestamps that are stored in nanoseconds, as pandas does it: Spark reads them as numbers only."""
+    files = _files(stream)
+    if not files:
+        return frozenset()
+    try:
+        stored = {field.name.lower(): str(field.type) for field in parquet.read_schema(files[0])}
+    except (OSError, ArrowException) as error:
+        raise unreadable(stream, files[0], error) from None
+    return frozenset(
+        column.name
+        for column in stream.columns
+        if column.type == TIMESTAMP and stored.get(column.name.lower(), "").startswith("timestamp[ns")
+    )
 
 
 def _csv(reader: DataStreamReader, stream: Stream) -> DataFrame:
@@ -146,8 +192,9 @@ def _load(reader: DataStreamReader, stream: Stream) -> DataFrame:
 
 
 def _files(stream: Stream) -> list[Path]:
+    """The files that are there by now, but for empty ones, which Spark passes over."""
     try:
-        return stored_files.data_files(stream)
+        return [file for file in stored_files.data_files(stream) if file.stat().st_size > 0]
     except UserError as error:
         if error.code == "no-files":  # they may come
             return []
@@ -187,9 +234,9 @@ def _member(name: str) -> str:
     return f"['{name}']" if '"' in name else f'["{name}"]'
 
 
-def _escaped(name: str) -> str:
-    return name.replace("`", "``")
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
 
 
 def _column(name: str) -> Column:
-    return F.col(f"`{_escaped(name)}`")
+    return F.col(_quoted(name))

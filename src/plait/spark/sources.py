@@ -10,13 +10,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
 
 from plait.catalog import Catalog, Stream
+from plait.engines.data_errors import option
 from plait.engines.stored_files import position
 from plait.errors import UserError
 from plait.expressions.spark import type_to_spark
-from plait.spark import records
+from plait.spark.batch_files import files_of_batch
 from plait.spark.beats import read_beats
 from plait.spark.generator_source import generator_frame
-from plait.spark.source_files import check_files, read_files
+from plait.spark.records import judged, of_values
+from plait.spark.source_files import check_columns, check_files, read_files
+from plait.spark.source_streams import read_from_spark, read_given
 
 
 class Sources:
@@ -35,8 +38,17 @@ class Sources:
             stream = self._catalog.stream(name)
             if stream.connector == "files" and name.lower() not in self._frames:
                 check_files(stream)
-            else:
-                self._records(stream)
+            self._records(stream)
+
+    def check_batch(self, streams: Iterable[str], checkpoint: Path, batch: int) -> None:
+        """An error if a file that the batch reads lacks a declared column: Spark would fill it with NULLs."""
+        read = [self._catalog.stream(name) for name in streams if name.lower() not in self._frames]
+        watched = [s for s in read if s.connector == "files" and s.options["format"] == "parquet"]
+        files = files_of_batch(checkpoint, batch) if watched else []
+        for stream in watched:
+            path = Path(option(stream, "path")).absolute()
+            # An empty file has no rows, and so none that lack anything.
+            check_columns(stream, [f for f in files if path in (f, f.parent) and f.stat().st_size > 0])
 
     def rows(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame:
         """The stream's good rows, and the beats for it: a streaming frame.
@@ -46,7 +58,8 @@ class Sources:
         """
         definition = self._catalog.stream(stream)
         asked = [definition.columns[position(definition, name)] for name in columns]
-        rows = records.good(records.judged(self._records(definition), definition), definition).select(
+        good = self._judged(definition).where(F.col("reason").isNull())
+        rows = good.select(
             *(F.col(f"c{position(definition, name)}").alias(f"c{k}") for k, name in enumerate(columns)),
             "t",
             F.lit(False).alias("beat"),
@@ -59,24 +72,30 @@ class Sources:
         return rows.union(beating)
 
     def records(self, stream: str) -> DataFrame:
-        """Everything that comes by the stream, good or bad: a streaming frame with `t`, `reason` (NULL for a
-        good record) and `record`."""
-        definition = self._catalog.stream(stream)
-        return records.judged(self._records(definition), definition).select("t", "reason", "record")
+        """Everything that comes by the stream, in a streaming frame: its event time `t`, the `reason` why it
+        is a bad record, and then the `record` as text; the last two are NULL for a good one."""
+        judged_records = self._judged(self._catalog.stream(stream))
+        record = F.when(F.col("reason").isNotNull(), F.col("record"))
+        return judged_records.select("t", "reason", record.alias("record"))
 
-    def bad_records(self, stream: str) -> DataFrame:
-        """What `rows` leaves out: a streaming frame of `reason` and `record`, both texts."""
-        definition = self._catalog.stream(stream)
-        return records.bad(records.judged(self._records(definition), definition))
+    def _judged(self, stream: Stream) -> DataFrame:
+        return judged(self._records(stream), stream)
 
     def _records(self, stream: Stream) -> DataFrame:
+        given = self._frames.get(stream.name.lower())
+        if given is not None:
+            return read_given(self._session, stream, given)
         match stream.connector:
             case "files":
                 return read_files(self._session, stream)
+            case "spark":
+                return read_from_spark(self._session, stream)
             case "generator":
                 frame = generator_frame(self._session, stream)
-                return records.of_values(frame, stream, [F.col(f"`{c.name}`") for c in stream.columns])
+                return of_values(frame, stream, [F.col(f"`{c.name}`") for c in stream.columns])
             case _:
                 raise UserError(
-                    "no-connector", f"stream `{stream.name}` has no connector, and no DataFrame was given"
+                    "no-connector",
+                    f"stream `{stream.name}` has no connector, and no DataFrame was given",
+                    hint="declare it WITH (connector = 'files', …), or give a streaming DataFrame for it",
                 )
