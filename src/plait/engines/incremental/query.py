@@ -11,11 +11,11 @@ inner joins: each result row comes once, in the batch in which the watermark pas
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from plait.batches import Batch, Outcome, Publish
 from plait.catalog import Stream
@@ -59,8 +59,10 @@ class IncrementalQuery:
     ) -> Outcome:
         """Compute a micro-batch, publish its results and commit. A batch that was done before is left alone.
 
-        Rows of an input have the columns `c0`, `c1`, … and `t`, their event time in microseconds. `beats` are
-        times that streams are known to have reached, by a stream's key.
+        Rows of an input have the columns `c0`, `c1`, … and `t`, their event time in microseconds. Where
+        several inputs are of one stream, a column `row` says which row of the stream it is, so that a late
+        one counts once. `beats` are times that streams are known to have reached, by a stream's key: rows
+        that no input has move the watermark too.
         """
         before = self._state.progress()
         if batch.id <= before.batch:
@@ -86,26 +88,27 @@ class IncrementalQuery:
         """Store the rows that are not late; how far the streams are now, and the late rows of each."""
         watermark_us = BEGINNING_US if before.watermark_us is None else before.watermark_us
         seen_us = dict(before.seen_us)
-        late_rows: Counter[str] = Counter()
+        late_rows: dict[str, set[object]] = {}
         times = [(stream, us) for stream, us in beats.items() if stream in self._delays_us]
         for node, store in self._layout.given.items():
             if node not in rows or not rows[node].num_rows:
                 continue
+            stream = self._streams[node]
+            times.append((stream, pc.max(rows[node]["t"]).as_py()))
+            late = rows[node].filter(pc.field("t") < watermark_us)
+            if late.num_rows:
+                has_ids = "row" in late.column_names
+                ids = late["row"].to_pylist() if has_ids else [(node, k) for k in range(late.num_rows)]
+                late_rows.setdefault(stream, set()).update(ids)
             with self._database.given(rows[node]) as given:
                 items = [f"c{k}::{type_to_duckdb(type_)}" for k, type_ in enumerate(node.types)]
                 self._database.execute(
                     f"INSERT INTO {store.table} SELECT {', '.join([*items, 't'])} FROM {given} "
                     f"WHERE t >= {watermark_us}"
                 )
-                ((last_us, late),) = self._database.fetch(
-                    f"SELECT max(t), count(*) FILTER (WHERE t < {watermark_us}) FROM {given}"
-                )
-            times.append((self._streams[node], last_us))
-            if late:
-                late_rows[self._streams[node]] += late
         for stream, us in times:
             seen_us[stream] = max(us, seen_us.get(stream, us))
-        return seen_us, dict(late_rows)
+        return seen_us, {stream: len(ids) for stream, ids in late_rows.items()}
 
     def _watermark_us(self, before: Progress, seen_us: Mapping[str, int]) -> int | None:
         """The least of the streams' watermarks; none before each of them has one. It never goes back."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.workloads.event_times import with_event_times
 
-from plait.batches import Batch, Outcome
+from plait.batches import Batch
 from plait.catalog import Catalog
 from plait.engines.incremental import IncrementalQuery
 from plait.engines.incremental.bands import held_back_us
@@ -111,18 +111,12 @@ class Feed:
 
     def batches(self, rng: random.Random, most: int = 6) -> list[dict[Node, pa.Table]]:
         """The rows out of order, but not late, cut anywhere into batches."""
-        arrivals: list[tuple[int, Node, int]] = []
         rows = self.rows()
-        jitter: dict[tuple[str, int], random.Random] = {}
+        arrivals: list[tuple[int, Node, int]] = []
         for node, table in rows.items():
-            stream = _stream(node)
-            delay_us = self.catalog.stream(stream).delay_us
+            delay_us = self.catalog.stream(_stream(node)).delay_us
             for position, us in enumerate(table["t"].to_pylist()):
-                # Rows of one stream and time arrive together, in all inputs that have them.
-                chance = jitter.setdefault((stream, us), random.Random(rng.random()))
-                arrivals.append(
-                    (us + random.Random(chance.getstate()[1][0]).randint(0, delay_us), node, position)
-                )
+                arrivals.append((us + rng.randint(0, delay_us), node, position))
         arrivals.sort(key=lambda arrival: arrival[0])
         moments = sorted({arrival[0] for arrival in arrivals})
         cuts = sorted(rng.sample(moments, min(len(moments), rng.randint(0, most - 1))))
@@ -160,26 +154,30 @@ class Feed:
         return evaluate(Query("q", plan, columns), self.data, closed_only=closed_only).rows
 
 
-def run(feed: Feed, batches: Sequence[Mapping[Node, pa.Table]], *, drained: bool) -> Results:
+@dataclass(frozen=True)
+class Given:
+    """The rows that were given by the time the rows of the streams had come, and after a drain."""
+
+    settled: list[tuple[object, ...]]
+    all: list[tuple[object, ...]]
+
+
+def run(feed: Feed, batches: Sequence[Mapping[Node, pa.Table]]) -> Given:
     """All batches, one after the other, and at the end a beat that closes everything."""
     results = feed.results()
     tables = feed.tables()
     query = feed.open()
     try:
-        number = 0
         for number, rows in enumerate(batches):
             outcome = query.apply(Batch(number, tables=tables), rows, {}, results)
             assert not outcome.late_rows
-        if drained:
-            query.apply(Batch(number + 1, tables=tables), {}, feed.drain(), results)
+        settled = results.rows
+        query.apply(Batch(len(batches), tables=tables), {}, feed.drain(), results)
     finally:
         query.close()
-    return results
+    return Given(settled, results.rows)
 
 
 def _stream(node: Node) -> str:
     (stream,) = sources_of(node)[0]
     return stream
-
-
-__all__ = ["DRAIN_US", "Feed", "Outcome", "Results", "python_rows", "run"]

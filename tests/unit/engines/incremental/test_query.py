@@ -14,12 +14,13 @@ from tests.unit.engines.incremental.feeding import DRAIN_US, Results, python_row
 
 from plait import language
 from plait.batches import Batch, Outcome
+from plait.catalog import Stream
 from plait.engines.duckdb import Database
 from plait.engines.event_times import LAST_EVENT_TIME_US
 from plait.engines.incremental import IncrementalQuery, slices, state
 from plait.errors import ExternalError, InternalError
 from plait.expressions.arrow import arrow_schema
-from plait.plan.nodes import Node, StreamScan, walk_plan
+from plait.plan.nodes import Filter, Node, StreamScan, walk_plan
 
 SECOND = 1_000_000
 NOON_US = 1_767_268_800 * SECOND
@@ -160,6 +161,21 @@ def test_late_rows_are_left_out_and_counted(path: Path) -> None:
     assert running.apply(3, a=[(1, 0, 1000)]) == Outcome(0, {"a": 1}, DRAIN_US - 10 * SECOND)
 
 
+def test_a_late_row_of_several_inputs_counts_once(path: Path) -> None:
+    union = "SELECT k FROM a WHERE k IS NULL UNION ALL SELECT k FROM a"
+    running = Running(f"SELECT count(*) AS n FROM ({union}) u [RANGE 10 SECONDS]", path)
+    (scan,) = running.inputs
+    (filtered,) = (node for node in walk_plan(running.plan) if isinstance(node, Filter))
+    inputs: dict[Node, Stream] = dict.fromkeys((scan, filtered), running.catalog.stream("a"))
+    query = IncrementalQuery(running.plan, [*inputs], inputs, running.columns, path.with_name("both.duckdb"))
+    rows = running.rows(scan, [(None, 0, 1), (None, 0, 2), (1, 0, 3)])
+    rows = rows.append_column("row", pa.array([10, 11, 12]))
+    query.apply(Batch(0), {}, {"a": us(100)}, running.published)
+    outcome = query.apply(Batch(1), {scan: rows, filtered: rows.slice(0, 2)}, {}, running.published)
+    assert outcome.late_rows == {"a": 3}
+    query.close()
+
+
 def test_a_row_of_the_last_moment_is_given(path: Path) -> None:
     running = Running("SELECT count(*) AS n FROM a [RANGE 1 DAY SLIDE 1 HOUR]", path)
     running.apply(0, a=[(1, 0, 0)])
@@ -274,11 +290,11 @@ BOUNDED = {
 def test_the_state_stays_bounded(path: Path, name: str) -> None:
     select, most = BOUNDED[name]
     running = Running(select, path)
-    for batch in range(20):
+    for batch in range(12):
         rows = [(k % 3, k, 10 * batch + k) for k in range(10)]
         running.apply(batch, a=rows, b=rows)
     assert 0 < running.stored_rows() <= most
-    running.drain(20)
+    running.drain(12)
     assert running.stored_rows() <= (4 * 3 if "ROWS" in select else 0)
 
 
