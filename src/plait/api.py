@@ -172,7 +172,7 @@ class Session:
         deployment = self.plan(RUNNABLE_PLANNER).deployment
         for fragment in fragments(deployment, self.workload.catalog):
             if fragment.query == name:
-                return fragment_text(fragment)
+                return fragment_text(fragment, self.workload.catalog)
         refused = next(each for each in deployment.refused if each.name == name)
         raise InfeasibleError("not-admitted", f"query `{name}` is not run", detail=refused.reason)
 
@@ -282,7 +282,13 @@ class Running:
         return self._run.snapshot()
 
     def results(self, query: str) -> ResultRows:
-        """The rows that were published so far."""
+        """The rows that were published so far, and those that are kept in memory."""
+        from plait.runtime.outlets import find
+
+        outlet = find(self._state, query)
+        kept = self._run.rows_in_memory(outlet.query)
+        if kept is not None:
+            return ResultRows(outlet.columns, outlet.types, kept)
         return published(query, self._state)
 
     @property

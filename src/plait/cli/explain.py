@@ -42,5 +42,5 @@ def command(arguments: tuple[str, ...], results: str, output: str | None) -> Non
         for name in names or session.queries:
             query = session.query(name)
             where = destination(query, Path(results))
-            parts.append(f"{session.explain(name).rstrip()}\nresults go to {where}: {guarantee(query.sink)}")
+            parts.append(f"{session.explain(name)}\n  results go to {where}: {guarantee(query.sink)}")
     write_result("\n\n".join(parts), output)

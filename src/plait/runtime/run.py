@@ -19,6 +19,8 @@ from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
 
+import pyarrow as pa
+
 from plait.catalog import Stream
 from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Fragment
@@ -30,6 +32,7 @@ from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
 from plait.runtime.assembly import Assembly, assemble
 from plait.runtime.declarations import declarations_of
 from plait.runtime.reporting import report
+from plait.runtime.sinks import MemorySink
 from plait.runtime.snapshot import RunProgress
 from plait.runtime.state import Phase, StateFolder
 from plait.runtime.streaming_work import StreamingWork
@@ -143,6 +146,11 @@ class Run:
         trigger_seconds = None if self.extent.available_now else self.extent.trigger_seconds
         seconds = monotonic() - self._began
         return report(self.workload, self._assembly, self._results, seconds, trigger_seconds)
+
+    def rows_in_memory(self, query: str) -> pa.Table | None:
+        """The rows of a query whose sink is memory; None if they go elsewhere."""
+        sink = self._assembly.queries[query.lower()].sink
+        return sink.table() if isinstance(sink, MemorySink) else None
 
     # What is refused
 
