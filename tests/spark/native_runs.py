@@ -1,7 +1,7 @@
 """Runs queries natively over rows cut into micro-batches, and compares with the definition.
 
-Rows are Parquet files, one a micro-batch; a stand-in for the sources of the product reads them. A run ends with
-a beat in the year 20000 for every stream, which closes everything.
+Rows are Parquet files, one a micro-batch; a stand-in for the sources of the product reads them. A run ends
+with a beat in the year 20000 for every stream, which closes everything.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import plait
-from plait.batches import Batch, Outcome
+from plait.batches import Batch, Outcome, Publish
 from plait.catalog import Catalog, Relation
 from plait.deployment.fragments import Fragment, Way
 from plait.deployment.lowering import fragment
@@ -26,16 +26,26 @@ from plait.evaluator import StoredData, difference, evaluate
 from plait.expressions.arrow import arrow_schema
 from plait.rewrite import canonicalise
 from plait.space import stream_of
+from plait.workload import Query
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from plait.spark.native import NativeComputation
+    from pyspark.sql.streaming.query import StreamingQuery
 
 Rows = Sequence[tuple[Any, ...]]
 Cuts = Sequence[Mapping[str, Rows]]  # the rows that each micro-batch brings, by stream
+Tables = Mapping[str, Rows]
 
 END_US = 568_971_820_800_000_000  # the year 20000
+
+
+class Computation(Protocol):
+    """What the product calls for a fragment, whichever way it is computed."""
+
+    @property
+    def frame(self) -> DataFrame: ...
+
+    def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Outcome: ...
 
 
 def at(text: str) -> datetime:
@@ -88,6 +98,10 @@ class FileStreams:
         pq.write_table(table, path)
         os.utime(path, (self._written, self._written))
 
+    def add_all(self, cut: Mapping[str, Rows]) -> None:
+        for stream, rows in cut.items():
+            self.add(stream, rows)
+
     def end(self) -> None:
         """Say of every stream that it has ended."""
         lines = "".join(f"{key},{END_US}\n" for key in self._catalog.streams)
@@ -108,16 +122,20 @@ def _aware(value: object) -> object:
 
 @dataclass
 class Run:
-    """What came of a run: the published tables by batch, and the outcomes."""
+    """What came of a run: the published tables and the outcomes, by batch; and the batches before the end."""
 
     fragment: Fragment
     published: dict[int, pa.Table] = field(default_factory=dict)
     outcomes: dict[int, Outcome] = field(default_factory=dict)
-    before_end: int = 0
+    before_end: frozenset[int] = frozenset()
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:
         return [row for table in self.published.values() for row in rows_of(table)]
+
+    @property
+    def rows_before_end(self) -> list[tuple[Any, ...]]:
+        return [row for number in self.before_end for row in rows_of(self.published[number])]
 
     @property
     def late_rows(self) -> dict[str, int]:
@@ -145,84 +163,78 @@ def _moment(us: int) -> object:
     return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None, microsecond=rest)
 
 
+def declared(sql: str, query: str) -> tuple[Catalog, Query]:
+    workload = plait.open_text(sql).workload
+    return workload.catalog, workload.query(query)
+
+
+def native_fragment(query: Query) -> Fragment:
+    return fragment(query.name, query.columns, stream_of(canonicalise(query.plan)), way=Way.NATIVE)
+
+
 def run(
     session: SparkSession,
     sql: str,
+    name: str,
     cuts: Cuts,
     folder: Path,
     *,
-    query: str | None = None,
-    tables: Mapping[str, Rows] | None = None,
-    drain: bool = True,
+    tables: Tables | None = None,
     available_now: bool = False,
 ) -> Run:
-    """Run one query natively: the only one that is declared, unless named."""
-    from plait.spark.native import native
+    """Run a query natively, to the end of the streams.
 
-    workload = plait.open_text(sql).workload
-    declared = workload.query(query) if query else next(reversed(workload.queries.values()))
-    plan = stream_of(canonicalise(declared.plan))
-    made = fragment(declared.name, declared.columns, plan, way=Way.NATIVE)
-    folder.mkdir(parents=True, exist_ok=True)
-    streams = FileStreams(session, workload.catalog, folder)
-    stored = {}
-    for name, rows in (tables or {}).items():
-        stored[name.lower()] = folder / f"{name}.parquet"
-        pq.write_table(table_of(workload.catalog.table(name), rows), stored[name.lower()])
-    outcome = Run(made)
-    computation = native(made, workload.catalog, streams, streams.beats)
-    cuts = list(cuts)
+    A batch at a time, or all there is and then, started again, the end.
+    """
+    catalog, query = declared(sql, name)
+    done = Run(native_fragment(query))
+    streams = FileStreams(session, catalog, folder)
+    stored: dict[str, Path] = {}
+    store_tables(stored, catalog, tables or {}, folder)
+
+    def start() -> StreamingQuery:
+        from plait.spark.native import native
+
+        computation = native(done.fragment, catalog, streams, streams.beats)
+        return started(computation, done, stored, folder / "checkpoint", available_now=available_now)
+
     if available_now:
         for cut in cuts:
-            for stream, rows in cut.items():
-                streams.add(stream, rows)
-        _write(computation, outcome, stored, folder, available_now=True)
-    else:
-        writing = _Writing(computation, outcome, stored, folder)
-        for cut in cuts:
-            for stream, rows in cut.items():
-                streams.add(stream, rows)
-            writing.process_all()
-        outcome.before_end = len(outcome.rows)
-        if drain:
-            streams.end()
-            writing.process_all()
-        writing.stop()
-        return outcome
-    outcome.before_end = len(outcome.rows)
-    if drain:
+            streams.add_all(cut)
+        start().awaitTermination()
+        done.before_end = frozenset(done.published)
         streams.end()
-        computation = native(made, workload.catalog, streams, streams.beats)
-        _write(computation, outcome, stored, folder, available_now=True)
-    return outcome
+        start().awaitTermination()
+        return done
+    running = start()
+    for cut in cuts:
+        streams.add_all(cut)
+        running.processAllAvailable()
+    done.before_end = frozenset(done.published)
+    streams.end()
+    running.processAllAvailable()
+    running.stop()
+    return done
 
 
-class _Writing:
-    def __init__(
-        self, computation: NativeComputation, run: Run, stored: Mapping[str, Path], folder: Path
-    ) -> None:
-        self._query = _started(computation, run, stored, folder, available_now=False)
-
-    def process_all(self) -> None:
-        self._query.processAllAvailable()
-
-    def stop(self) -> None:
-        self._query.stop()
+def store_tables(stored: dict[str, Path], catalog: Catalog, tables: Tables, folder: Path) -> None:
+    """Make these the tables that the next batches see."""
+    for name, rows in tables.items():
+        path = folder / f"{name}.{len(list(folder.glob(f'{name}.*')))}.parquet"
+        pq.write_table(table_of(catalog.table(name), rows), path)
+        stored[name.lower()] = path
 
 
-def _write(
-    computation: NativeComputation, run: Run, stored: Mapping[str, Path], folder: Path, *, available_now: bool
-) -> None:
-    _started(computation, run, stored, folder, available_now=available_now).awaitTermination()
-
-
-def _started(
-    computation: NativeComputation, run: Run, stored: Mapping[str, Path], folder: Path, *, available_now: bool
-) -> Any:
-    checkpoint = folder / "checkpoint"
-
+def started(
+    computation: Computation,
+    run: Run,
+    stored: Mapping[str, Path],
+    checkpoint: Path,
+    *,
+    available_now: bool = False,
+) -> StreamingQuery:
     def process(frame: DataFrame, number: int) -> None:
-        batch = Batch(number, _watermark_us(checkpoint, number - 1), stored)
+        batch = Batch(number, _watermark_us(checkpoint, number - 1), dict(stored))
 
         def publish(table: pa.Table) -> None:
             run.published[number] = table
@@ -247,32 +259,35 @@ def _watermark_us(checkpoint: Path, batch: int) -> int | None:
     return watermark * 1000
 
 
-def expected(
-    sql: str, cuts: Cuts, *, query: str | None = None, tables: Mapping[str, Rows] | None = None
+def evaluated(
+    sql: str, name: str, cuts: Cuts, *, tables: Tables | None = None, closed_only: bool = False
 ) -> Sequence[tuple[Any, ...]]:
-    workload = plait.open_text(sql).workload
-    declared = workload.query(query) if query else next(reversed(workload.queries.values()))
-    rows: dict[str, list[tuple[Any, ...]]] = {name: list(given) for name, given in (tables or {}).items()}
+    """The rows of a query by its definition."""
+    catalog, query = declared(sql, name)
+    rows: dict[str, list[tuple[Any, ...]]] = {table: list(given) for table, given in (tables or {}).items()}
     for cut in cuts:
         for stream, given in cut.items():
             rows.setdefault(stream, []).extend(given)
-    with StoredData.from_rows(workload.catalog, rows) as data:
-        return evaluate(declared, data).rows
+    with StoredData.from_rows(catalog, rows) as data:
+        return evaluate(query, data, closed_only=closed_only).rows
 
 
 def check(
     session: SparkSession,
     sql: str,
+    name: str,
     cuts: Cuts,
     folder: Path,
     *,
-    query: str | None = None,
-    tables: Mapping[str, Rows] | None = None,
+    tables: Tables | None = None,
     available_now: bool = False,
 ) -> Run:
-    """A drained run gives exactly the definition's rows, and some."""
-    wanted = expected(sql, cuts, query=query, tables=tables)
-    done = run(session, sql, cuts, folder, query=query, tables=tables, available_now=available_now)
+    """A run gives exactly the definition's rows, and before the streams end none that is not closed."""
+    wanted = evaluated(sql, name, cuts, tables=tables)
+    done = run(session, sql, name, cuts, folder, tables=tables, available_now=available_now)
     assert wanted, "a comparison of no rows proves nothing"
     assert not difference(wanted, done.rows)
+    closed = evaluated(sql, name, cuts, tables=tables, closed_only=True)
+    assert "only right" not in difference(closed, done.rows_before_end)
+    assert not done.late_rows
     return done

@@ -1,0 +1,193 @@
+"""How a fragment runs, in words: the stages that are applied, numbered, and when results come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from plait.catalog import Catalog
+from plait.deployment.describe import description, expression_text, names_of, window_text
+from plait.deployment.fragments import Fragment, Way
+from plait.deployment.row_by_row import row_by_row
+from plait.deployment.stages import (
+    AggregateStage,
+    Distinct,
+    EpilogueStage,
+    FinishStage,
+    IntervalJoinStage,
+    KeepStage,
+    LookupStage,
+    ReadStage,
+    SelectStage,
+    Stage,
+    Stages,
+    TickJoinStage,
+    TicksStage,
+    TopStage,
+    UniteStage,
+)
+from plait.expressions.nodes import TRUE
+from plait.plan.format import duration_text
+from plait.plan.nodes import (
+    Filter,
+    Join,
+    Node,
+    OuterJoin,
+    Project,
+    Static,
+    StreamScan,
+    TableScan,
+    Ticking,
+    Window,
+    sources_of,
+    walk_plan,
+)
+
+
+def fragment_text(fragment: Fragment, catalog: Catalog) -> str:
+    """Which way the query runs and why, what is done, and when a result comes."""
+    match fragment.way:
+        case Way.NATIVE:
+            assert fragment.stages is not None, fragment.query
+            lines = _native_lines(fragment.query, fragment.stages, catalog)
+        case Way.DATABASE:
+            lines = _database_lines(fragment, catalog)
+        case _:
+            assert_never(fragment.way)
+    return "\n".join(lines)
+
+
+# On Spark's operators
+
+
+def _native_lines(query: str, stages: Stages, catalog: Catalog) -> Iterator[str]:
+    yield f"{query} runs on Spark's own operators"
+    yield ""
+    width = len(str(len(stages.streaming) + len(stages.epilogue)))
+    for number, stage in enumerate(stages.streaming):
+        yield f"  {number + 1:>{width}}. {_stage_text(stage, catalog)}"
+    if stages.epilogue:
+        yield ""
+        yield "  on each micro-batch of these rows"
+    for number, last in enumerate(stages.epilogue, start=len(stages.streaming)):
+        yield f"  {number + 1:>{width}}. {_epilogue_text(last)}"
+    yield ""
+    yield f"  {_timing_text(stages)}"
+
+
+def _stage_text(stage: Stage, catalog: Catalog) -> str:
+    numbers = [str(number + 1) for number in stage.inputs]
+    match stage:
+        case ReadStage(scan):
+            return _read_text(scan, catalog)
+        case SelectStage(Filter() as node):
+            return f"rows of {numbers[0]} where {description(node)}"
+        case SelectStage(node):
+            return f"columns of {numbers[0]}: {description(node)}"
+        case UniteStage():
+            return f"all rows of {_listed(numbers)}"
+        case KeepStage(node):
+            return f"keep rows of {numbers[0]} for {window_text(node.window)[1:-1]}"
+        case TicksStage(node, window):
+            ticks = -(-window.range_us // window.slide_us)
+            each = "once" if ticks == 1 else f"up to {ticks} times"
+            return f"put rows of {numbers[0]} into windows {description(node)}, each {each}"
+        case AggregateStage(node, distinct):
+            how = "" if distinct is Distinct.NONE else f"; different values by {distinct.value}"
+            return f"at each tick, of {numbers[0]}: {description(node)}{how}"
+        case IntervalJoinStage(node):
+            return f"join rows of {_listed(numbers)} that meet in time: {description(node)}"
+        case TickJoinStage(node):
+            return f"at each tick, join {_listed(numbers)}: {description(node)}"
+        case _:
+            assert_never(stage)
+
+
+def _epilogue_text(stage: EpilogueStage) -> str:
+    match stage:
+        case FinishStage(Filter() as node):
+            return f"rows where {description(node)}"
+        case FinishStage(node):
+            return f"columns: {description(node)}"
+        case TopStage(node):
+            return f"at each tick, {description(node)}"
+        case LookupStage(node):
+            _, tables = sources_of(next(each for each in node.inputs if isinstance(each.timing, Static)))
+            return f"look up {_listed(sorted(tables))} as of the batch: {description(node)}"
+        case _:
+            assert_never(stage)
+
+
+def _timing_text(stages: Stages) -> str:
+    output = stages.streaming[-1].output
+    held_back = duration_text(stages.hold_ms * 1000)
+    if isinstance(output.timing, Ticking):
+        if not stages.hold_ms:
+            return "the rows of a tick come once the watermark has reached it"
+        return (
+            f"the rows of a tick come once the watermark is {held_back} past it, for the joins of rows below"
+        )
+    if _is_outer(output):
+        return f"matches come at once, rows without partner once the watermark is {held_back} past them"
+    return "results come at once, with the last of the rows that they are made of"
+
+
+def _is_outer(node: Node) -> bool:
+    while isinstance(node, Filter | Project | Window):
+        node = node.input
+    return isinstance(node, OuterJoin) or (isinstance(node, Join) and any(map(_is_outer, node.inputs)))
+
+
+# In the database
+
+
+def _database_lines(fragment: Fragment, catalog: Catalog) -> Iterator[str]:
+    yield f"{fragment.query} is computed in DuckDB, from rows that Spark reads"
+    if fragment.reasons:
+        yield ""
+        yield from (f"  {reason}" for reason in fragment.reasons)
+    yield ""
+    numbers: dict[Node, int] = {}
+    width = len(str(sum(1 for _ in walk_plan(fragment.plan))))
+    for each in fragment.inputs:
+        numbers[each.plan] = len(numbers) + 1
+        yield f"  {numbers[each.plan]:>{width}}. {_input_text(each.plan, catalog)}"
+    rest = list(_operators(fragment.plan, numbers, width))
+    if rest:
+        yield ""
+        yield "  in DuckDB, once a micro-batch"
+        yield from rest
+    yield ""
+    yield "  a result comes once the watermark has made it final"
+
+
+def _operators(plan: Node, numbers: dict[Node, int], width: int) -> Iterator[str]:
+    """The nodes above the inputs, inputs first."""
+    if plan in numbers:
+        return
+    for source in plan.inputs:
+        yield from _operators(source, numbers, width)
+    numbers[plan] = len(numbers) + 1
+    of = f" of {_listed([str(numbers[source]) for source in plan.inputs])}" if plan.inputs else ""
+    name = f" {plan.table}" if isinstance(plan, TableScan) else ""
+    yield f"  {numbers[plan]:>{width}}. {plan.kind}{name}{of}: {description(plan)}"
+
+
+def _input_text(plan: Node, catalog: Catalog) -> str:
+    simple = row_by_row(plan)
+    assert simple is not None, plan.kind
+    names = [name.text for name in names_of(simple.scan)]
+    text = _read_text(simple.scan, catalog)
+    if simple.predicate != TRUE:
+        text += f"; rows where {expression_text(simple.predicate, names)}"
+    return text
+
+
+def _read_text(scan: StreamScan, catalog: Catalog) -> str:
+    delay_us = catalog.stream(scan.stream).delay_us
+    behind = f"watermark {duration_text(delay_us)} behind" if delay_us else "watermark at the latest row"
+    return f"read {scan.stream}: {description(scan)}; {behind}"
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
