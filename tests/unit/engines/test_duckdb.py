@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import traceback
 from datetime import datetime
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from plait.engines.duckdb import Database, quoted
@@ -66,3 +68,31 @@ def test_names_are_quoted_and_never_used_twice() -> None:
     assert quoted('a"b') == '"a""b"'
     with Database() as database:
         assert database.unused_name("t") != database.unused_name("t")
+
+
+def _fail_in_a_transaction(database: Database, statement: str) -> None:
+    with database.transaction():
+        database.execute("INSERT INTO numbers VALUES (2)")
+        database.execute(statement)
+        raise KeyboardInterrupt
+
+
+def test_a_transaction_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
+    with Database(tmp_path / "kept.duckdb") as database:
+        with database.transaction():
+            database.execute("CREATE TABLE numbers AS SELECT 1 AS n")
+        with pytest.raises(KeyboardInterrupt):
+            _fail_in_a_transaction(database, "SELECT 1")
+        with pytest.raises(ExternalError):
+            _fail_in_a_transaction(database, "SELECT nothing")
+    with Database(tmp_path / "kept.duckdb") as database:
+        assert database.fetch("SELECT n FROM numbers") == [(1,)]
+
+
+def test_rows_go_in_and_out_as_arrow() -> None:
+    with Database() as database:
+        with database.given(pa.table({"n": [1, 2]})) as rows:
+            doubled = database.fetch_arrow(f"SELECT 2 * n AS n FROM {rows} ORDER BY n")
+        assert doubled.to_pydict() == {"n": [2, 4]}
+        with pytest.raises(ExternalError):
+            database.fetch_arrow(f"SELECT * FROM {rows}")
