@@ -1,0 +1,270 @@
+"""Which way queries run, why, and what is handed to whom."""
+
+from __future__ import annotations
+
+import pytest
+
+import plait
+from plait.deployment.fragments import Fragment, Way
+from plait.deployment.lowering import fragment, fragments
+from plait.deployment.stages import (
+    AggregateStage,
+    Distinct,
+    FinishStage,
+    IntervalJoinStage,
+    LookupStage,
+    Probe,
+    Stages,
+    TopStage,
+)
+from plait.errors import InternalError, UnsupportedError
+from plait.expressions.nodes import TRUE
+from plait.plan.format import format_expression
+from plait.plan.nodes import TickWindow
+from plait.planners import driver
+from plait.rewrite import canonicalise
+from plait.space import stream_of
+
+CATALOG = """
+CREATE STREAM readings (plug INT, load INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 10 SECONDS);
+CREATE STREAM alarms (plug INT, code STRING, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 10 SECONDS);
+CREATE STREAM visits (plug INT, worker STRING, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 10 SECONDS);
+CREATE TABLE rooms (plug INT, room STRING);
+CREATE TABLE floors (room STRING, floor INT);
+"""
+
+SUMS = "(SELECT plug, sum(load) AS total FROM readings [RANGE 1 MINUTE] GROUP BY plug)"
+PAIRS = (
+    "(SELECT r.load FROM alarms a [RANGE 30 SECONDS], readings r [RANGE 20 SECONDS] WHERE a.plug = r.plug)"
+)
+
+
+def lowered(query: str, way: Way | None = None) -> Fragment:
+    session = plait.open_text(f"{CATALOG} CREATE CONTINUOUS QUERY q AS {query};")
+    bound = session.query("q")
+    return fragment("q", bound.columns, stream_of(canonicalise(bound.plan)), way=way)
+
+
+def stages_of(query: str) -> Stages:
+    stages = lowered(query).stages
+    assert stages is not None
+    return stages
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("SELECT sum(load) AS t FROM readings [ROWS 3 SLIDE 2]", "window of rows"),
+        (
+            "SELECT count(*) AS n FROM readings [RANGE 5 MINUTES SLIDE 1 SECOND]",
+            "a window of 5 min every 1 s holds each row at 300 ticks, and Spark would keep the row 300 times",
+        ),
+        ("SELECT count(*) AS n FROM readings [RANGE 1500 MICROSECONDS]", "finer than a millisecond"),
+        (
+            "SELECT plug, load FROM readings [RANGE 1 MINUTE] ORDER BY load LIMIT 1",
+            "wait in Spark until a tick",
+        ),
+        (
+            "SELECT m.room, sum(r.load) AS t FROM readings r [RANGE 1 MINUTE], rooms m WHERE r.plug = m.plug "
+            "GROUP BY m.room",
+            "the table `rooms` is joined below",
+        ),
+        (
+            "SELECT a.code FROM alarms a [RANGE 1 MINUTE], readings r [RANGE 1 MINUTE] WHERE a.plug < r.plug",
+            "without an equality",
+        ),
+        (
+            "SELECT a.code FROM alarms a [RANGE 1 MINUTE] LEFT JOIN readings r [RANGE 1 MINUTE] "
+            "ON a.plug < r.plug",
+            "without an equality",
+        ),
+        (
+            f"SELECT max(total) AS t FROM (SELECT total FROM {SUMS} s ORDER BY total LIMIT 3) f [RANGE 1 DAY]",
+            "ORDER BY … LIMIT is below",
+        ),
+        (
+            f"SELECT total FROM (SELECT total FROM {SUMS} s UNION ALL "
+            f"SELECT sum(load) AS total FROM {PAIRS} p [RANGE 1 MINUTE]) u ORDER BY total LIMIT 2",
+            "do not come at one time",
+        ),
+    ],
+)
+def test_what_spark_cannot_do_goes_to_the_database(query: str, reason: str) -> None:
+    made = lowered(query)
+    assert made.way is Way.DATABASE
+    assert made.stages is None
+    assert any(reason in each for each in made.reasons), made.reasons
+    with pytest.raises(UnsupportedError, match="cannot run on Spark's operators alone") as error:
+        lowered(query, Way.NATIVE)
+    assert reason in error.value.detail
+
+
+def test_all_windows_that_are_too_fine_are_named() -> None:
+    made = lowered(
+        "SELECT l.n FROM (SELECT count(*) AS n FROM readings [RANGE 1 HOUR SLIDE 1 MINUTE]) l, "
+        "(SELECT count(*) AS n FROM readings [RANGE 30 MINUTES SLIDE 1 MINUTE]) s"
+    )
+    assert len(made.reasons) == 2
+
+
+def test_the_database_can_be_asked_for() -> None:
+    made = lowered("SELECT plug FROM readings", Way.DATABASE)
+    assert (made.way, made.reasons, made.stages) == (Way.DATABASE, (), None)
+
+
+def test_inputs_are_the_largest_plans_that_go_row_by_row() -> None:
+    made = lowered(
+        "SELECT l.load AS a, m.load AS b FROM readings l [RANGE 1 MINUTE], readings m [RANGE 1 MINUTE], "
+        "alarms a [RANGE 1 MINUTE] WHERE l.plug = m.plug AND a.plug = l.plug AND l.load > 5"
+    )
+    assert [(each.stream, each.plan.kind) for each in made.inputs] == [
+        ("alarms", "scan"),
+        ("readings", "scan"),
+        ("readings", "filter"),
+    ]
+
+
+def test_a_query_of_rows_alone_is_one_input() -> None:
+    made = lowered("SELECT load + 1 AS more FROM readings WHERE load > 5")
+    assert [each.plan for each in made.inputs] == [made.plan]
+
+
+def test_columns_are_those_of_the_plan() -> None:
+    made = lowered("SELECT plug, load FROM readings")
+    with pytest.raises(InternalError, match="has 1 columns, but its plan 2"):
+        fragment("q", ["plug"], made.plan)
+
+
+def test_fragments_of_a_deployment_are_the_admitted_queries_in_order() -> None:
+    workload = plait.open_text(
+        f"{CATALOG} CREATE CONTINUOUS QUERY b AS SELECT load FROM readings;"
+        "CREATE CONTINUOUS QUERY a AS SELECT code, load FROM alarms a [RANGE 1 SECOND], "
+        "readings r [RANGE 1 SECOND] WHERE a.plug = r.plug;"
+    ).workload
+    deployment = driver.plan(workload, "independent").deployment
+    made = fragments(deployment, workload.catalog)
+    assert [(each.query, each.columns, each.way) for each in made] == [
+        ("b", ("load",), Way.NATIVE),
+        ("a", ("code", "load"), Way.NATIVE),
+    ]
+
+
+# Stages
+
+
+def test_a_join_of_several_streams_takes_the_way_of_the_equalities() -> None:
+    """Alarms and visits have nothing in common but the reading."""
+    stages = stages_of(
+        "SELECT a.code, v.worker, r.load FROM alarms a [RANGE 30 SECONDS], visits v [RANGE 20 SECONDS], "
+        "readings r [RANGE 10 SECONDS] WHERE a.plug = r.plug AND v.plug + 1 = r.load"
+    )
+    joins = [stage for stage in stages.streaming if isinstance(stage, IntervalJoinStage)]
+    assert [(join.left_range_us, join.right_range_us) for join in joins] == [
+        (30_000_000, 10_000_000),
+        (10_000_000, 20_000_000),  # a combination is there until its first window ends
+    ]
+    assert stages.output.types == lowered("SELECT code, code AS c, plug FROM alarms").plan.types
+    assert stages.hold_ms == 30_000 + 20_000
+
+
+def test_of_an_outer_join_the_longest_range_counts() -> None:
+    stages = stages_of(
+        "SELECT a.code, r.load, v.worker "
+        "FROM alarms a [RANGE 30 SECONDS] LEFT JOIN readings r [RANGE 90 SECONDS] ON a.plug = r.plug "
+        "LEFT JOIN visits v [RANGE 20 SECONDS] ON a.plug = v.plug"
+    )
+    last = [stage for stage in stages.streaming if isinstance(stage, IntervalJoinStage)][-1]
+    assert (last.left_range_us, last.right_range_us) == (90_000_000, 20_000_000)
+
+
+@pytest.mark.parametrize(
+    ("aggregates", "distinct"),
+    [
+        ("count(*) AS a", Distinct.NONE),
+        ("count(DISTINCT load) AS a", Distinct.TWO_STEPS),
+        ("count(DISTINCT load, at) AS a, count(DISTINCT load, at) AS b", Distinct.TWO_STEPS),
+        ("count(DISTINCT load) AS a, count(DISTINCT at) AS b", Distinct.SETS),
+        ("count(DISTINCT load) AS a, sum(load) AS b", Distinct.SETS),
+        ("count(DISTINCT load) FILTER (WHERE load > 1) AS a", Distinct.SETS),
+    ],
+)
+def test_different_values_are_counted_in_two_steps_where_nothing_else_is(
+    aggregates: str, distinct: Distinct
+) -> None:
+    stages = stages_of(f"SELECT plug, {aggregates} FROM readings [RANGE 1 MINUTE] GROUP BY plug")
+    (stage,) = [stage for stage in stages.streaming if isinstance(stage, AggregateStage)]
+    assert stage.distinct is distinct
+
+
+def test_tables_and_limits_come_after_all_that_keeps_rows() -> None:
+    stages = stages_of(
+        f"SELECT s.plug, f.floor FROM {SUMS} s, rooms m, floors f "
+        "WHERE s.plug = m.plug AND m.room = f.room ORDER BY s.total LIMIT 3"
+    )
+    kinds = [type(stage) for stage in stages.epilogue if not isinstance(stage, FinishStage)]
+    assert kinds == [LookupStage, LookupStage, TopStage]
+    assert not [stage for stage in stages.streaming if "rooms" in str(stage)]
+
+
+# Probes
+
+
+def probes_of(query: str) -> list[tuple[str, str, TickWindow | None, int]]:
+    return [_shown(probe) for probe in stages_of(query).probes]
+
+
+def _shown(probe: Probe) -> tuple[str, str, TickWindow | None, int]:
+    predicate = "" if probe.predicate == TRUE else format_expression(probe.predicate)
+    return probe.scan.stream, predicate, probe.window, probe.hold_ms
+
+
+def test_rows_of_a_query_without_state_are_never_late() -> None:
+    assert not probes_of("SELECT m.room, r.load FROM readings r LEFT JOIN rooms m ON r.plug = m.plug")
+
+
+def test_rows_are_late_for_the_first_tick_that_holds_them() -> None:
+    window = TickWindow(60_000_000, 20_000_000)
+    query = "SELECT count(*) AS n FROM readings [RANGE 60 SECONDS SLIDE 20 SECONDS] WHERE load > 5"
+    assert probes_of(query) == [("readings", "(#0 >= 6)", window, 0)]
+
+
+def test_every_part_of_a_union_can_be_late() -> None:
+    window = TickWindow(60_000_000, 60_000_000)
+    both = "SELECT plug FROM alarms UNION ALL SELECT load FROM readings"
+    query = f"SELECT count(*) AS n FROM ({both}) u [RANGE 1 MINUTE]"
+    assert sorted(probes_of(query)) == [("alarms", "", window, 0), ("readings", "", window, 0)]
+
+
+def test_streams_joined_later_are_given_the_time_that_the_joins_before_hold_back() -> None:
+    query = (
+        "SELECT a.code, r.load, v.worker FROM alarms a [RANGE 30 SECONDS], readings r [RANGE 20 SECONDS], "
+        "visits v [RANGE 1500 MICROSECONDS] WHERE a.plug = r.plug AND r.plug = v.plug"
+    )
+    assert probes_of(query) == [
+        ("alarms", "", None, 0),
+        ("readings", "", None, 0),
+        ("visits", "", None, 30_000),
+    ]
+    assert stages_of(query).hold_ms == 30_000 + 20_000
+
+
+def test_rows_behind_an_aggregate_are_not_late_again() -> None:
+    query = f"SELECT sum(total) AS t FROM {SUMS} s [RANGE 1 HOUR]"
+    assert probes_of(query) == [("readings", "", TickWindow(60_000_000, 60_000_000), 0)]
+
+
+def test_ranges_hold_back_in_whole_milliseconds() -> None:
+    query = (
+        "SELECT a.code FROM alarms a [RANGE 1500 MICROSECONDS], readings r [RANGE 1 MICROSECOND] "
+        "WHERE a.plug = r.plug"
+    )
+    assert stages_of(query).hold_ms == 2
+
+
+def test_a_condition_on_the_tick_says_which_ticks_count() -> None:
+    (probe,) = stages_of(
+        "SELECT count(*) AS n FROM readings [RANGE 60 SECONDS SLIDE 20 SECONDS] "
+        "WHERE window_end > TIMESTAMP '2026-01-01 00:00:00' AND load > 5"
+    ).probes
+    assert format_expression(probe.predicate) == "(#0 >= 6)"
+    assert format_expression(probe.tick_predicate) == "(window_end > 1767225600000000:TIMESTAMP)"

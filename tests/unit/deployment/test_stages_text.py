@@ -1,0 +1,112 @@
+"""How a query runs, in words."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+import plait
+from plait.deployment.lowering import fragment
+from plait.deployment.stage_text import fragment_text
+from plait.rewrite import canonicalise
+from plait.space import stream_of
+
+CATALOG = """
+CREATE STREAM readings (plug INT, load INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 10 SECONDS);
+CREATE STREAM alarms (plug INT, code STRING, at TIMESTAMP, WATERMARK FOR at AS at);
+CREATE TABLE rooms (plug INT, room STRING);
+"""
+
+
+def text(query: str) -> str:
+    session = plait.open_text(f"{CATALOG} CREATE CONTINUOUS QUERY q AS {query};")
+    bound = session.query("q")
+    made = fragment("q", bound.columns, stream_of(canonicalise(bound.plan)))
+    return fragment_text(made, session.workload.catalog)
+
+
+def test_stages_are_numbered_and_name_what_they_read() -> None:
+    shown = text(
+        "SELECT plug, count(DISTINCT load) AS n "
+        "FROM (SELECT r.plug, r.load FROM alarms a [RANGE 30 SECONDS], readings r [RANGE 20 SECONDS] "
+        "WHERE a.plug = r.plug AND r.load > 5) m [RANGE 20 SECONDS SLIDE 10 SECONDS] GROUP BY plug"
+    )
+    assert shown == dedent(
+        """\
+        q runs on Spark's own operators
+
+          1. read alarms: plug; watermark at the latest row
+          2. keep rows of 1 for 30 s
+          3. read readings: plug, load; watermark 10 s behind
+          4. rows of 3 where load >= 6
+          5. keep rows of 4 for 20 s
+          6. join rows of 2 and 5 that meet in time: alarms.plug = readings.plug
+          7. put rows of 6 into windows [20 s every 10 s], each up to 2 times
+          8. at each tick, of 7: count(DISTINCT load) by alarms.plug; different values by one group \
+for every value, then a count of the groups
+
+          the rows of a tick come once the watermark is 30 s past it, for the joins of rows below"""
+    )
+
+
+def test_the_work_on_batches_is_told_apart() -> None:
+    shown = text(
+        "SELECT s.plug, m.room "
+        "FROM (SELECT plug, sum(load) AS total FROM readings [RANGE 1 MINUTE] GROUP BY plug) s "
+        "LEFT JOIN rooms m ON s.plug = m.plug ORDER BY s.total DESC LIMIT 3"
+    )
+    before, after = shown.split("\n\n  on each micro-batch of these rows\n")
+    assert "look up" not in before
+    assert "look up rooms as of the batch: left outer, readings.plug = rooms.plug" in after
+    assert "at each tick, first 3 by sum(load) DESC" in after
+
+
+@pytest.mark.parametrize(
+    ("query", "when"),
+    [
+        (
+            "SELECT load FROM readings",
+            "results come at once, with the last of the rows that they are made of",
+        ),
+        (
+            "SELECT count(*) AS n FROM readings [RANGE 1 MINUTE]",
+            "the rows of a tick come once the watermark has reached it",
+        ),
+        (
+            "SELECT a.code, r.load FROM alarms a [RANGE 30 SECONDS] LEFT JOIN readings r [RANGE 10 SECONDS] "
+            "ON a.plug = r.plug",
+            "matches come at once, rows without partner once the watermark is 30 s past them",
+        ),
+        (
+            "SELECT sum(load) AS t FROM readings [ROWS 3]",
+            "a result comes once the watermark has made it final",
+        ),
+    ],
+)
+def test_when_results_come(query: str, when: str) -> None:
+    assert text(query).splitlines()[-1].strip() == when
+
+
+def test_what_the_database_computes_and_why() -> None:
+    shown = text(
+        "SELECT m.room, sum(r.load) AS total FROM readings r [RANGE 1 MINUTE], rooms m "
+        "WHERE r.plug = m.plug AND r.load > 5 GROUP BY m.room"
+    )
+    assert shown == dedent(
+        """\
+        q is computed in DuckDB, from rows that Spark reads
+
+          the table `rooms` is joined below something that keeps rows, but has to be seen as of the batch \
+that gives the result
+
+          1. read readings: plug, load; watermark 10 s behind; rows where load >= 6
+
+          in DuckDB, once a micro-batch
+          2. table rooms: plug, room
+          3. window of 1: [1 min tumbling]
+          4. join of 2 and 3: rooms.plug = readings.plug
+          5. aggregate of 4: sum(load) by room
+
+          a result comes once the watermark has made it final"""
+    )
