@@ -7,9 +7,10 @@ RUN := .venv/run.stamp
 DEV := .venv/dev.stamp
 
 N ?= 1000
+KILLS ?= 20
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-unit lint format lock fuzz bench pictures clean
+.PHONY: help demo test test-unit lint format lock fuzz chaos bench pictures clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,7 +19,7 @@ demo: $(RUN) ## A guided tour: check, plan together, evaluate (sets up .venv at 
 	@$(BIN)/plait demo
 
 test: test-unit ## All tests, real Spark and the documentation included (brings its own Java where there is none)
-	$(BIN)/python -m pytest -m spark tests/spark
+	$(BIN)/python -m pytest -m spark tests/spark tests/differential tests/chaos
 
 test-unit: $(DEV) ## The tests that need no Java, within a minute
 	$(BIN)/python -m pytest -m "not spark" --numprocesses auto
@@ -33,8 +34,12 @@ format: $(DEV) ## Format the code and fix what can be fixed by itself
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-fuzz: $(DEV) ## Property tests with N examples each: make fuzz N=10000
-	PLAIT_FUZZ_EXAMPLES=$(N) $(BIN)/python -m pytest tests/property
+fuzz: $(DEV) ## N random queries on Spark, and property tests with N examples each: make fuzz N=10000
+	$(BIN)/python -m tests.differential.fuzz $(N)
+	PLAIT_FUZZ_EXAMPLES=$(N) $(BIN)/python -m pytest tests/property tests/differential/test_database_way.py
+
+chaos: $(DEV) ## Kill runs at every step and at random moments: results must not show it (KILLS=20)
+	$(BIN)/python -m tests.chaos.campaign --kills $(KILLS)
 
 bench: $(RUN) ## All benchmarks; one of them: .venv/bin/plait bench NAME
 	$(BIN)/plait bench --all

@@ -57,6 +57,14 @@ class NotPlainSparkError(Exception):
     """Plain Spark cannot say this, or not in a few lines."""
 
 
+def can_say(block: Block) -> bool:
+    try:
+        _block(block)
+    except NotPlainSparkError:
+        return False
+    return True
+
+
 def rows_of(block: Block, spark: SparkSession) -> list[Row]:
     """All rows of a query over the data that was stored last."""
     outputs = ", ".join(output.name for output in block.outputs)

@@ -96,17 +96,26 @@ class RandomWorkload:
     def load(self) -> Workload:
         return load_text(self.text())
 
-    def only(self, *names: str) -> RandomWorkload:
-        """The workload with these queries alone, and those that they read."""
-        return replace(self, queries=tuple(query for query in self.queries if query.name in names))
+    def only(self, name: str) -> RandomWorkload:
+        """The workload with one of its queries, and those before it if it may read them."""
+        position = next(k for k, query in enumerate(self.queries) if query.name == name)
+        reads = self.queries[position].kind == OVER_A_QUERY
+        return replace(self, queries=self.queries[0 if reads else position : position + 1])
 
 
 def random_workload(
-    seed: int, kinds: Sequence[str] = KINDS, *, rows: int = 30, cuts: int = 3, late_rows: int = 0
+    seed: int,
+    kinds: Sequence[str] = KINDS,
+    *,
+    rows: int = 30,
+    cuts: int = 3,
+    late_rows: int = 0,
+    queries_by: random.Random | None = None,
 ) -> RandomWorkload:
     """One query of each of the kinds, named q0, q1, …, over two to four streams and two tables.
 
-    With `late_rows`, each stream has so many rows more, older than its delay allows.
+    With `late_rows`, each stream has so many rows more, older than its delay allows. `queries_by` chooses the
+    queries, if it shall not be the seed.
     """
     rng = random.Random(seed)
     catalog = _catalog(rng)
@@ -125,7 +134,7 @@ def random_workload(
         streams = tuple(with_late_rows(stream, rng, late_rows) for stream in streams)
     tables = tuple(_table(relation, rng) for relation in catalog.tables)
     empty = RandomWorkload(seed, streams, tables, ())
-    return replace(empty, queries=_queries(empty, kinds, RunningQueries(rng, catalog)))
+    return replace(empty, queries=_queries(empty, kinds, RunningQueries(queries_by or rng, catalog)))
 
 
 def _catalog(rng: random.Random) -> GeneratedCatalog:

@@ -20,7 +20,7 @@ def spark() -> Iterator[SparkSession]:
         settings={
             # Tests run many statements once: plan and compile them quickly rather than well.
             "spark.sql.adaptive.enabled": "false",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
         },
     )
     yield session

@@ -1,0 +1,131 @@
+"""A campaign of kills: `python -m tests.chaos.campaign --kills 20`.
+
+A system is started and killed, again and again, until it has run to its end; then its results must be those
+of an undisturbed run and of the definition. Before that, whatever a reader finds must be part of them. When a
+run ends before its kill, the next system begins with the same kill, until all have been done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.chaos.kills import Kill, kills_of_all_kinds
+from tests.chaos.runs import System, part_of
+from tests.differential.arrivals import Row
+from tests.differential.queries import KINDS
+from tests.differential.workloads import RandomWorkload, random_workload
+
+from plait.evaluator import StoredData, difference, evaluate
+
+CUTS = 5
+UNMET_STARTS = 2  # a kill that two systems end before is not met by this workload
+
+
+@dataclass(frozen=True)
+class Report:
+    """How many kills there were, those that no run lived to meet, and what was wrong."""
+
+    kills: int
+    unmet: tuple[Kill, ...]
+    wrong: tuple[str, ...]
+
+
+def campaign(
+    workload: RandomWorkload, kills: Iterable[Kill], folder: Path, tell: Callable[[str], None] = print
+) -> Report:
+    sql = workload.write(folder / "workload")
+    expected = _definition(workload)
+    waiting, unmet, wrong = deque(kills), list[Kill](), list[str]()
+    done = systems = unmet_starts = 0
+    undisturbed = System(sql, folder / "undisturbed")
+    ended = undisturbed.run()
+    if ended.code != 0:
+        return Report(0, tuple(waiting), (f"the undisturbed run ended with {ended.code}:\n{ended.output}",))
+    wrong += _wrong("undisturbed", undisturbed, expected)
+    while waiting and not wrong:
+        systems += 1
+        system = System(sql, folder / f"system-{systems}")
+        before = done
+        finished = False
+        while not finished and waiting:
+            ended = system.run(waiting[0])
+            if ended.killed:
+                done, unmet_starts = done + 1, 0
+                tell(f"kill {done}: {waiting.popleft()}")
+                wrong += _not_part(system, expected)
+            elif ended.code != 0:
+                return _failed(done, waiting, system, ended.output, ended.code)
+            finished = not ended.killed
+        if not finished:
+            ended = system.run()
+            if ended.code != 0:
+                return _failed(done, waiting, system, ended.output, ended.code)
+        system.close()
+        wrong += _wrong(system.folder.name, system, expected)
+        if done == before:
+            unmet_starts += 1
+            if unmet_starts == UNMET_STARTS:
+                unmet.append(waiting.popleft())
+                unmet_starts = 0
+    return Report(done, tuple(unmet), tuple(wrong))
+
+
+def _failed(done: int, waiting: Iterable[Kill], system: System, output: str, code: int) -> Report:
+    system.close()
+    return Report(
+        done, tuple(waiting), (f"start {system.starts} of {system.folder} ended with {code}:\n{output}",)
+    )
+
+
+def _definition(workload: RandomWorkload) -> dict[str, tuple[Row, ...]]:
+    loaded = workload.load()
+    with StoredData.from_rows(loaded.catalog, workload.rows) as data:
+        return {query.name: evaluate(loaded.queries[query.name], data).rows for query in workload.queries}
+
+
+def _wrong(name: str, system: System, expected: Mapping[str, Sequence[Row]]) -> list[str]:
+    found = {query: difference(rows, system.rows(query)) for query, rows in expected.items()}
+    return [f"{name}, {query}:\n{text}" for query, text in found.items() if text]
+
+
+def _not_part(system: System, expected: Mapping[str, Sequence[Row]]) -> list[str]:
+    return [
+        f"{system.folder.name}, {query}: after a kill, a reader finds rows that are not in the result"
+        for query, rows in expected.items()
+        if not part_of(system.rows(query), rows)
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", action="store_true", help="leave the folders of a failed campaign")
+    asked = parser.parse_args()
+    rng = random.Random(asked.seed)
+    kills = list(kills_of_all_kinds(rng, asked.kills))
+    half = len(KINDS) // 2
+    ok = True
+    for part, (kinds, its_kills) in enumerate(((KINDS[:half], kills[::2]), (KINDS[half:], kills[1::2]))):
+        folder = Path(tempfile.mkdtemp(prefix="plait-chaos-"))
+        workload = random_workload(asked.seed * 2 + part, kinds, cuts=CUTS)
+        print(f"{len(kinds)} queries, {len(its_kills)} kills, in {folder}")  # noqa: T201
+        report = campaign(workload, its_kills, folder)
+        for line in (*(f"not met: {kill}" for kill in report.unmet), *report.wrong):
+            print(line)  # noqa: T201
+        ok = ok and not report.wrong
+        if not (report.wrong and asked.keep):
+            shutil.rmtree(folder, ignore_errors=True)
+    print("all results are those of the undisturbed run and of the definition" if ok else "FAILED")  # noqa: T201
+    raise SystemExit(not ok)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""When a run is killed: at a failpoint, or at a moment after its start.
+
+A failpoint ends the Python process alone, as the system does when memory runs out: Spark's JVM sees its pipe
+close and ends a little later. A kill from outside ends the whole process group at once, as a power cut does.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from plait.failpoints import FAILPOINTS
+
+# How often a failpoint is passed before it kills; those that are reached once in a run kill at once.
+ONCE = ("state-created", "stopping")
+
+
+@dataclass(frozen=True)
+class AtFailpoint:
+    """When a failpoint is reached for that time. With `leaves_jvm` the next start may meet the old JVM."""
+
+    name: str
+    number: int = 1
+    leaves_jvm: bool = False
+
+    def __str__(self) -> str:
+        return f"at {self.name} ({self.number}.)" + (", leaving the JVM" if self.leaves_jvm else "")
+
+
+@dataclass(frozen=True)
+class AtMoment:
+    """So many seconds after the start; with `while_stopping`, a moment after it was asked to stop then."""
+
+    seconds: float
+    while_stopping: bool = False
+
+    def __str__(self) -> str:
+        return f"after {self.seconds:.1f} s" + (", while stopping" if self.while_stopping else "")
+
+
+Kill = AtFailpoint | AtMoment
+
+
+def kills_of_all_kinds(rng: random.Random, count: int) -> Iterator[Kill]:
+    """Every failpoint once, in an order of chance, and moments while starting, running and stopping."""
+    kills: list[Kill] = [
+        AtFailpoint(name, 1 if name in ONCE else rng.randint(1, 8), leaves_jvm=rng.random() < 0.5)
+        for name in FAILPOINTS
+    ]
+    while len(kills) < count:
+        kills.append(AtMoment(rng.uniform(1, 30), while_stopping=len(kills) % 3 == 0))
+    rng.shuffle(kills)
+    yield from kills[:count]

@@ -1,0 +1,37 @@
+"""Runs a workload on Spark as a user would, in one drained pass over files that are a micro-batch each."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from tests.differential.arrivals import Row
+from tests.differential.result_rows import stored_rows
+from tests.differential.workloads import RandomWorkload
+
+import plait
+from plait.errors import PlaitError
+from plait.runtime.snapshot import RunProgress
+
+
+@dataclass(frozen=True)
+class SparkRun:
+    """What a run left: rows by query, as any reader of its files sees them, and what it said at its end."""
+
+    rows: dict[str, list[Row]]
+    progress: RunProgress
+
+
+def run(workload: RandomWorkload, folder: Path, spark: SparkSession) -> SparkRun:
+    sql = workload.write(folder)
+    with plait.open(sql, spark=spark) as session:
+        running = session.run(
+            state=folder / "state", results=folder / "results", available_now=True, drain=True
+        )
+        with suppress(PlaitError):  # queries that failed say so in the progress
+            running.wait()
+        progress = running.progress()
+    rows = {query.name: stored_rows(folder / "results" / query.name) for query in workload.queries}
+    return SparkRun(rows, progress)
