@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import time
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from plait.catalog import ColumnDefinition, Stream
+from plait.errors import UserError
 from plait.generators import GENERATORS
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def test_the_rows_are_the_generators(name: str, spark: SparkSession, tmp_path: P
     from plait.spark.generator_source import generator_frame
 
     batches = Batches()
-    read_all(generator_frame(spark, declared(name)), batches, tmp_path)
+    read_all(generator_frame(spark, declared(name), tmp_path / "tickets"), batches, tmp_path / "checkpoint")
     assert same(batches.all, GENERATORS[name].rows(7, 100, START, START + 60 * SECOND))
 
 
@@ -93,49 +93,49 @@ def test_columns_are_those_declared_in_their_order(spark: SparkSession, tmp_path
     assert batches.all.column("Flight").to_pylist() == expected.column("flight").to_pylist()
 
 
-def test_large_batches_are_made_by_several_tasks(spark: SparkSession, tmp_path: Path) -> None:
-    from plait.spark.generator_source import generator_frame
-
-    batches = Batches()
-    read_all(generator_frame(spark, declared("airline.checkins", 10_000.0)), batches, tmp_path)
-    (table,) = batches.tables.values()
-    assert table.num_rows == 600_000
-    assert same(table, GENERATORS["airline.checkins"].rows(7, 10_000, START, START + 60 * SECOND))
-
-
 def test_batches_are_bounded_and_replayed_with_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
     from pyspark.errors import StreamingQueryException
 
     from plait.spark.generator_source import generator_frame
 
-    stream = declared("auctions.bids")
+    def frame(rows_per_ticket: int) -> DataFrame:
+        stream = declared("auctions.bids")
+        return generator_frame(spark, stream, tmp_path / "tickets", rows_per_ticket=rows_per_ticket)
+
     first = Batches(refuse=1)
     with pytest.raises(StreamingQueryException):
-        read_all(generator_frame(spark, stream, rows_per_batch=2500), first, tmp_path)
-    assert [table.num_rows for table in first.tables.values()] == [2500, 2500]
+        read_all(frame(500), first, tmp_path / "checkpoint")
+    assert [table.num_rows for table in first.tables.values()] == [2000, 2000]
     again = Batches()
-    # Another bound: the batch that was begun keeps the one it was begun with.
-    read_all(generator_frame(spark, stream, rows_per_batch=1000), again, tmp_path)
+    # The tickets that were written at first are those that count.
+    read_all(frame(700), again, tmp_path / "checkpoint")
     assert again.tables[1].equals(first.tables[1])
     read = Batches()
     read.tables = {0: first.tables[0], **again.tables}
+    assert [table.num_rows for table in read.tables.values()] == [2000, 2000, 2000]
     assert same(read.all, GENERATORS["auctions.bids"].rows(7, 100, START, START + 60 * SECOND))
 
 
-def test_rows_come_as_the_clock_reaches_them(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_start", [True, False])
+def test_rows_come_as_the_clock_reaches_them(has_start: bool, spark: SparkSession, tmp_path: Path) -> None:
+    """With a start: first what lies in the past, then the rest, with no gap between them."""
     from plait.spark.generator_source import generator_frame
 
-    stream = replace(declared("auctions.bids", 1000.0), start="earliest", end=None)
-    now_us = time.time_ns() // 1000
-    began_us = now_us - 5 * SECOND
+    began = datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=90)
+    start = began.isoformat(sep=" ") if has_start else "earliest"
+    stream = replace(declared("auctions.bids", 50.0), start=start, end=None)
     batches = Batches()
-    read_all(generator_frame(spark, stream, now_us=began_us), batches, tmp_path)
-    reached_us = last_offset(tmp_path)
-    assert now_us <= reached_us <= time.time_ns() // 1000
-    # A second run goes on where the first one ended, whatever its own start is.
-    read_all(generator_frame(spark, stream, now_us=0), batches, tmp_path)
-    assert last_offset(tmp_path) > reached_us
-    assert same(batches.all, GENERATORS["auctions.bids"].rows(7, 1000, began_us, last_offset(tmp_path)))
+    # Run on again and again: each time, what has come since the last.
+    while last_second(tmp_path / "checkpoint") < 3:
+        read_all(generator_frame(spark, stream, tmp_path / "tickets"), batches, tmp_path / "checkpoint")
+    clock_began_us = clock_began_ms(tmp_path / "checkpoint") * 1000
+    first_us = int(began.replace(tzinfo=UTC).timestamp() * SECOND) if has_start else clock_began_us
+    last_us = clock_began_us + last_second(tmp_path / "checkpoint") * SECOND
+    expected = GENERATORS["auctions.bids"].rows(7, 50, first_us, last_us)
+    actual = batches.all.cast(expected.schema)
+    order = [(name, "ascending") for name in expected.column_names]
+    assert actual.num_rows == expected.num_rows >= 150
+    assert same(actual.sort_by(order), expected.sort_by(order))
 
 
 def test_a_stream_that_has_not_begun_has_no_rows(spark: SparkSession, tmp_path: Path) -> None:
@@ -147,6 +147,26 @@ def test_a_stream_that_has_not_begun_has_no_rows(spark: SparkSession, tmp_path: 
     assert not batches.tables or batches.all.num_rows == 0
 
 
-def last_offset(checkpoint: Path) -> int:
-    newest = max((checkpoint / "offsets").glob("[0-9]*"), key=lambda file: int(file.name))
-    return int(json.loads(newest.read_text().splitlines()[-1])["us"])
+def test_too_long_a_past_is_refused(spark: SparkSession) -> None:
+    from plait.spark.generator_source import generator_frame
+
+    stream = replace(declared("auctions.bids", 1e6), start="1970-01-02 00:00:00")
+    with pytest.raises(UserError) as error:
+        generator_frame(spark, stream)
+    assert error.value.code == "generated-rows"
+
+
+def clock_began_ms(checkpoint: Path) -> int:
+    """What Spark's rate source has written down, as the last of the query's sources."""
+    folder = max((checkpoint / "sources").iterdir(), key=lambda path: int(path.name))
+    return int((folder / "0").read_text().split("\n")[1])
+
+
+def last_second(checkpoint: Path) -> int:
+    """How many seconds the rate source has given; 0 before its first batch."""
+    offsets = list((checkpoint / "offsets").glob("[0-9]*"))
+    if not offsets:
+        return 0
+    newest = max(offsets, key=lambda file: int(file.name))
+    last = newest.read_text().splitlines()[-1]
+    return int(last) if last.isdigit() else 0

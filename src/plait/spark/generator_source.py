@@ -1,158 +1,143 @@
 """`connector = 'generator'`: rows made from seed and time, as a stream of Spark's.
 
-Spark's Python data source does it: an offset is a moment in microseconds, a batch is the interval between two
-of them, and a task makes its part of the interval as Arrow batches. Since rows are a pure function of seed
-and time, a replayed batch gives the same rows, and no state is kept beside Spark's offsets.
+What Spark streams are **intervals of time**; tasks make the rows of an interval, as Arrow batches. Since rows
+are a pure function of seed and time, a replayed batch gives the same rows. Intervals come from two sources:
 
-Rows are there once the clock has reached their slots; what lies in the past is there at once, at most
-`ROWS_PER_BATCH` of it a batch. A stream without `start` begins where the run did: at `now_us`, which Spark
-keeps as its first offset.
+- *what lies in the past when the stream is first run*: from `start` to `end` or to that moment, as tickets:
+  small files of one interval each, in `folder`, of which Spark reads so many a batch that it makes a million
+  rows at most. They are written once; a run that goes on finds them there.
+- *what comes with the clock*: Spark's rate source, one row a second, which stands for that second once it is
+  over. Spark keeps the moment at which it began. After a stop, the seconds that went by are one batch.
 
-What it costs: one Python process a stream and query that tells offsets (100 MB, 0.8 s of a core to start),
-and a Python worker a task, which Spark keeps; asking for the latest offset takes 1–4 ms a micro-batch, and
-making rows less than 0.2 µs each. A micro-batch took about three times as long as one of Spark's rate source
-(0.23 s against 0.08 s at 50,000 and 5,000 rows a second, the best of 13 on a busy machine). The other ways
-that were looked at: Spark's rate source cannot begin in the past; a thread that writes files needs a folder,
-cleaning up and a clock of its own.
+So nothing runs beside Spark, and a micro-batch costs what the sources do (15 ms for tickets, nothing for the
+clock) and a Python worker, which Spark keeps. Spark's Python data source was built and measured first: it
+starts a process for each stream of each query (0.8 s of a core, 100 MB) and gives up if one has not answered
+in ten seconds, a limit that cannot be changed: ten queries that start together on two cores come close to it.
 """
 
 from __future__ import annotations
 
+import os
+import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
-)
-from pyspark.sql.types import StructType
+from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
 
 from plait.catalog import Stream
+from plait.errors import UserError
 from plait.expressions.spark import type_to_spark
-from plait.generators import GENERATORS, feed
-from plait.generators.slots import exact_rate, first_at, slot_us
+from plait.generators import Feed, feed
+from plait.generators.slots import SECOND_US, exact_rate, first_at, slot_us
+from plait.spark.file_paths import literal_path
 
-ROWS_PER_BATCH = 1_000_000
-# Below this, a second task costs more than it saves.
-_ROWS_PER_PARTITION = 200_000
+ROWS_PER_TICKET = 250_000
+_TICKETS_PER_BATCH = 4
+_MAX_TICKETS = 100_000
 
-_FORMAT = "plait_generator"
+_INTERVAL = "from_us BIGINT, to_us BIGINT"
 
 
 def generator_frame(
     session: SparkSession,
     stream: Stream,
+    folder: Path | None = None,
     *,
-    now_us: int | None = None,
-    rows_per_batch: int = ROWS_PER_BATCH,
+    rows_per_ticket: int = ROWS_PER_TICKET,
 ) -> DataFrame:
-    """The stream's rows, with the columns that it declares. One without start begins at `now_us`."""
-    session.dataSource.register(GeneratorSource)
+    """The stream's rows, with the columns that it declares.
+
+    `folder` is the stream's own, and the same whenever it is run on; without one, it cannot be run on.
+    """
     source = feed(stream)
-    start_us = source.start_us
-    if start_us is None:
-        start_us = _clock_us() if now_us is None else now_us
-    options = {
-        "generator": source.generator.name,
-        "seed": source.seed,
-        "rate": source.rate_rows_per_s.hex(),
-        "start_us": start_us,
-        "end_us": "" if source.end_us is None else source.end_us,
-        "rows_per_batch": rows_per_batch,
-        "partitions": session.sparkContext.defaultParallelism,
-    }
+    intervals = []
+    reached_us = None
+    if source.start_us is not None:
+        tickets = folder or Path(tempfile.mkdtemp(prefix="plait-generator-")) / stream.name.lower()
+        if not tickets.exists():
+            _write_tickets(tickets, _past(stream, source, rows_per_ticket))
+        reached_us = _last_moment(tickets, source.start_us)
+        intervals.append(_ticketed(session, tickets))
+    if source.end_us is None or reached_us is None or reached_us < source.end_us:
+        intervals.append(_clocked(session, reached_us))
+    united = intervals[0] if len(intervals) == 1 else intervals[0].union(intervals[1])
     columns = ", ".join(f"`{column.name}` {type_to_spark(column.type)}" for column in stream.columns)
-    return (
-        session.readStream.format(_FORMAT)
-        .schema(columns)
-        .options(**{key: str(value) for key, value in options.items()})
-        .load()
-    )
-
-
-class GeneratorSource(DataSource):
-    """What Spark calls; options come as text."""
-
-    @classmethod
-    def name(cls) -> str:
-        return _FORMAT
-
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 (Spark's name)
-        return GeneratorReader(self.options, schema.fieldNames())
+    return united.mapInArrow(_Rows(source, tuple(c.name for c in stream.columns)), columns)
 
 
 @dataclass(frozen=True)
-class Interval(InputPartition):
-    """One task's share of a batch."""
+class _Rows:
+    """What a task does: the rows of intervals."""
 
-    from_us: int
-    to_us: int
+    source: Feed
+    columns: tuple[str, ...]
 
-
-class GeneratorReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Offsets are `{"us": moment}`: what happens before it has been read."""
-
-    def __init__(self, options: Mapping[str, str], columns: Sequence[str]) -> None:
-        self._generator = GENERATORS[options["generator"]]
-        self._seed = int(options["seed"])
-        self._rate_rows_per_s = float.fromhex(options["rate"])
-        self._rate = exact_rate(self._rate_rows_per_s)
-        self._start_us = int(options["start_us"])
-        self._end_us = int(options["end_us"]) if options["end_us"] else None
-        self._rows_per_batch = int(options["rows_per_batch"])
-        self._partitions = int(options["partitions"])
-        self._columns = tuple(columns)
-
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802
-        return {"us": self._start_us}
-
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        return ReadMaxRows(self._rows_per_batch)
-
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self._end_us = self._reached_us()
-
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
-        latest_us = max(start["us"], self._reached_us())
-        match limit:
-            case ReadMaxRows(max_rows):
-                first = first_at(self._rate, start["us"])
-                latest_us = min(latest_us, slot_us(self._rate, first + max_rows))
-            case ReadAllAvailable():
-                pass
-            case _:
-                raise TypeError(f"no such limit is offered: {limit}")
-        return {"us": latest_us}
-
-    def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802
-        return {"us": self._reached_us()}
-
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Interval]:
-        first, stop = first_at(self._rate, start["us"]), first_at(self._rate, end["us"])
-        count = min(self._partitions, -(-(stop - first) // _ROWS_PER_PARTITION))
-        span_us = end["us"] - start["us"]
-        edges = [start["us"] + span_us * number // count for number in range(count)] if count else []
-        return [Interval(a, b) for a, b in zip(edges, [*edges[1:], end["us"]], strict=False)]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Interval)
-        for batch in self._generator.parts(
-            self._seed, self._rate_rows_per_s, partition.from_us, partition.to_us
-        ):
-            yield pa.RecordBatch.from_arrays(
-                [batch.column(name.lower()) for name in self._columns], names=self._columns
-            )
-
-    def _reached_us(self) -> int:
-        now_us = _clock_us()
-        return now_us if self._end_us is None else min(now_us, self._end_us)
+    def __call__(self, intervals: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in intervals:
+            for interval in batch.to_pylist():
+                for rows in self.source.parts(interval["from_us"], interval["to_us"]):
+                    chosen = [rows.column(name.lower()) for name in self.columns]
+                    yield pa.RecordBatch.from_arrays(chosen, names=self.columns)
 
 
-def _clock_us() -> int:
-    return time.time_ns() // 1000
+def _clocked(session: SparkSession, reached_us: int | None) -> DataFrame:
+    """Each second that is over. The first one begins where the tickets end, if there are any."""
+    begin = F.unix_micros("timestamp")
+    first = begin if reached_us is None else F.when(F.col("value") == 0, F.lit(reached_us)).otherwise(begin)
+    return (
+        session.readStream.format("rate")
+        .options(rowsPerSecond="1", numPartitions="1")
+        .load()
+        .select(first.alias("from_us"), (begin + SECOND_US).alias("to_us"))
+    )
+
+
+def _ticketed(session: SparkSession, folder: Path) -> DataFrame:
+    return (
+        session.readStream.format("csv")
+        .schema(_INTERVAL)
+        .options(mode="FAILFAST", maxFilesPerTrigger=str(_TICKETS_PER_BATCH))
+        .load(literal_path(folder))
+    )
+
+
+def _past(stream: Stream, source: Feed, rows_per_ticket: int) -> list[tuple[int, int]]:
+    """What is there now, cut into intervals of so many rows."""
+    assert source.start_us is not None
+    now_us = time.time_ns() // 1000
+    end_us = now_us if source.end_us is None else min(source.end_us, now_us)
+    rate = exact_rate(source.rate_rows_per_s)
+    rows = first_at(rate, end_us) - first_at(rate, source.start_us)
+    if rows > _MAX_TICKETS * rows_per_ticket:
+        raise UserError(
+            "generated-rows",
+            f"stream `{stream.name}` would begin with {rows:,} rows",
+            hint="give it a later `start`, or a lower `rate`",
+        )
+    edges = [source.start_us]
+    while edges[-1] < end_us:
+        edges.append(min(end_us, slot_us(rate, first_at(rate, edges[-1]) + rows_per_ticket)))
+    return list(pairwise(edges))
+
+
+def _write_tickets(folder: Path, intervals: list[tuple[int, int]]) -> None:
+    """All of them or, after a crash, none."""
+    draft = folder.with_name(f"_draft.{folder.name}.{os.getpid()}")
+    draft.mkdir(parents=True)
+    for number, (from_us, to_us) in enumerate(intervals, start=1):
+        ticket = draft / f"{number:06d}.csv"
+        ticket.write_text(f"{from_us},{to_us}\n")
+        # Spark reads files in the order of these times.
+        os.utime(ticket, (number, number))
+    draft.rename(folder)
+
+
+def _last_moment(folder: Path, start_us: int) -> int:
+    """Where the tickets end."""
+    newest = max(folder.glob("*.csv"), default=None)
+    return start_us if newest is None else int(newest.read_text().split(",")[1])
