@@ -104,7 +104,9 @@ class Run:
             opened.callback(self._state.close)
             session = self._connect()
             opened.callback(SparkFolderLock(session, self._state.spark_lock).close)
-            sources = Sources(session, self.workload.catalog, self._frames)
+            sources = Sources(
+                session, self.workload.catalog, self._frames, lambda key: self._state.stream(key).tickets
+            )
             self._state.prepare()
             self._assembly = assemble(
                 self.workload, fragments, self._state, self._results, session, sources, opened

@@ -6,7 +6,7 @@ STATE/results.json                             where the rows of each query come
 STATE/lock, STATE/spark-lock                   held while a run, and its Spark, live
 STATE/tables/                                  versions of stored tables that batches may need again
 STATE/queries/KEY/{checkpoint,beats,journal.sqlite,state.duckdb}
-STATE/streams/KEY/{checkpoint,bad,journal.sqlite}
+STATE/streams/KEY/{checkpoint,bad,tickets,journal.sqlite}
 ```
 
 Opening one decides whether to go on, to begin, or to refuse, and writes nothing before that is decided.
@@ -120,6 +120,11 @@ class StreamFolder:
     @property
     def bad(self) -> Path:
         return self.path / "bad"
+
+    @property
+    def tickets(self) -> Path:
+        """Of a generated stream: what lay in the past when it was first run."""
+        return self.path / "tickets"
 
     @property
     def journal(self) -> Path:

@@ -3,7 +3,7 @@ streaming frames that somebody has in Python."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -23,14 +23,20 @@ from plait.spark.source_streams import read_from_spark, read_given
 
 
 class Sources:
-    """The streams of a catalog, in a session. `frames` are streaming frames, by the stream's name."""
+    """The streams of a catalog, in a session. `frames` are streaming frames, by the stream's name; `tickets`
+    says where a generated stream, by its key, keeps what it needs to be run on."""
 
     def __init__(
-        self, session: SparkSession, catalog: Catalog, frames: Mapping[str, DataFrame] | None = None
+        self,
+        session: SparkSession,
+        catalog: Catalog,
+        frames: Mapping[str, DataFrame] | None = None,
+        tickets: Callable[[str], Path] | None = None,
     ) -> None:
         self._session = session
         self._catalog = catalog
         self._frames = {name.lower(): frame for name, frame in (frames or {}).items()}
+        self._tickets = tickets
 
     def check(self, streams: Iterable[str]) -> None:
         """An error for the first of the streams that cannot be read."""
@@ -91,7 +97,8 @@ class Sources:
             case "spark":
                 return read_from_spark(self._session, stream)
             case "generator":
-                frame = generator_frame(self._session, stream)
+                folder = self._tickets(stream.name.lower()) if self._tickets else None
+                frame = generator_frame(self._session, stream, folder)
                 return of_values(frame, stream, [F.col(f"`{c.name}`") for c in stream.columns])
             case _:
                 raise UserError(
