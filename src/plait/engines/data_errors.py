@@ -126,11 +126,11 @@ def unreadable(relation: Relation, file: Path, error: Exception) -> UserError:
     )
 
 
-def opened_text(file: Path) -> IO[str]:
+def opened_text(file: Path, errors: str = "strict") -> IO[str]:
     """A text file, maybe compressed, as the CSV reader of Python wants it."""
     if file.suffix == ".gz":
-        return gzip.open(file, "rt", encoding="utf-8-sig", newline="")
-    return file.open(encoding="utf-8-sig", newline="")
+        return gzip.open(file, "rt", encoding="utf-8-sig", errors=errors, newline="")
+    return file.open(encoding="utf-8-sig", errors=errors, newline="")
 
 
 def _with_file_hint(relation: Relation, file: Path, hint: str) -> str:

@@ -199,9 +199,11 @@ def csv_header(relation: Relation, file: Path) -> list[str]:
     """The names in a CSV file's first line."""
     delimiter = _delimiter(relation)
     try:
-        with opened_text(file) as lines:
+        # What follows the first line is not looked at, even if it is no UTF-8.
+        with opened_text(file, errors="surrogateescape") as lines:
             header = next(csv.reader(lines, delimiter=delimiter), None)
-    except READING_ERRORS as error:
+        "".join(header or ()).encode()
+    except (*READING_ERRORS, UnicodeEncodeError) as error:
         raise unreadable(relation, file, error) from None
     if not header:
         raise UserError(
@@ -244,8 +246,10 @@ def _parsing(column: ColumnDefinition, text: str) -> tuple[str, str]:
     match column.type.kind:
         case Kind.STRING:
             return written, text
-        case Kind.DOUBLE if column.storage.upper() == "FLOAT":
-            return written, f"TRY_CAST({text} AS FLOAT)::DOUBLE"
+        case Kind.DOUBLE:
+            value = f"TRY_CAST({text} AS {column.storage or 'DOUBLE'})::DOUBLE"
+            # A number that is too large is read as infinity: take that only where it is written.
+            return written, f"CASE WHEN isfinite({value}) OR {text} ILIKE '%n%' THEN {value} END"
         case Kind.TIMESTAMP:
             return written, f"TRY_CAST({text} AS TIMESTAMPTZ)::TIMESTAMP"
         case _:

@@ -16,6 +16,16 @@ def literal_path(path: Path) -> str:
     return re.sub(r"([\\{}\[\]*?])", r"\\\1", str(path.absolute()))
 
 
+def pattern_of_file(path: Path) -> str:
+    """A pattern that only this file matches: Spark streams from folders and from patterns, not from a file.
+
+    >>> pattern_of_file(Path("/data/a.csv"))
+    '/data/a.cs[v]'
+    """
+    literal = literal_path(path)
+    return literal if "\\" in literal else f"{literal[:-1]}[{literal[-1]}]"
+
+
 def path_of_url(url: str) -> Path:
     """
     >>> path_of_url("file:///data/a%5B1%5D")

@@ -99,6 +99,10 @@ def _normalised(column: ColumnDefinition, value: Column) -> Column:
 def _parsed(column: ColumnDefinition, text: Column) -> Column:
     """The value that a text stands for, NULL if it is none of the type's."""
     type_ = column.type
+    if type_.kind is Kind.TIMESTAMP:
+        # Spark does not take a zone after minutes.
+        with_seconds = F.regexp_replace(text, r"^(.{10}[T ]\d{2}:\d{2})(Z|[+-])", "$1:00$2")
+        return F.coalesce(text.try_cast("TIMESTAMP"), with_seconds.try_cast("TIMESTAMP"))
     if type_.kind is not Kind.DOUBLE:
         return text.try_cast(type_to_spark(type_))
     value = (

@@ -29,7 +29,7 @@ from plait.errors import UserError
 from plait.expressions.spark import type_to_spark
 from plait.expressions.types import TIMESTAMP
 from plait.spark import records
-from plait.spark.file_paths import literal_path
+from plait.spark.file_paths import literal_path, pattern_of_file
 
 # Stands for an empty field while CSV is read, so that "" can be told from it. No text has it.
 _NULL = "\ue000NULL\ue001"
@@ -182,7 +182,7 @@ def _json(reader: DataStreamReader, stream: Stream) -> DataFrame:
 def _load(reader: DataStreamReader, stream: Stream) -> DataFrame:
     path = Path(option(stream, "path")).absolute()
     if path.is_file():
-        return reader.load(literal_path(path))
+        return reader.load(pattern_of_file(path))
     # Without the lookup, Spark takes folders in the folder for partitions, or refuses them.
     frame = reader.option("recursiveFileLookup", True).load(literal_path(path))
     slashes = F.length(

@@ -78,11 +78,14 @@ class Sources:
         return rows.union(beating)
 
     def records(self, stream: str) -> DataFrame:
-        """Everything that comes by the stream, in a streaming frame: its event time `t`, the `reason` why it
-        is a bad record, and then the `record` as text; the last two are NULL for a good one."""
-        judged_records = self._judged(self._catalog.stream(stream))
-        record = F.when(F.col("reason").isNotNull(), F.col("record"))
-        return judged_records.select("t", "reason", record.alias("record"))
+        """Everything that comes by the stream, in a streaming frame: the event time `t` of a good record, and
+        of a bad one the `reason` why it is, and the `record` as text."""
+        reason = F.col("reason")
+        return self._judged(self._catalog.stream(stream)).select(
+            F.when(reason.isNull(), F.col("t")).alias("t"),
+            "reason",
+            F.when(reason.isNotNull(), F.col("record")).alias("record"),
+        )
 
     def _judged(self, stream: Stream) -> DataFrame:
         return judged(self._records(stream), stream)
