@@ -13,15 +13,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    from plait.spark.session import local_session  # PySpark is slow to import where nothing uses it
+    from plait.spark.session import session  # PySpark is slow to import where nothing uses it
 
-    session = local_session(
-        cores=2,
-        settings={
-            # Tests run many statements once: plan and compile them quickly rather than well.
-            "spark.sql.adaptive.enabled": "false",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
-        },
-    )
-    yield session
-    session.stop()
+    # Tests run many statements once: compile them quickly rather than well.
+    options = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+    started = session("local[2]", settings={"spark.driver.extraJavaOptions": options})
+    yield started
+    started.stop()

@@ -142,16 +142,17 @@ def _environment_of_spark() -> Iterator[None]:
 
     Python on Spark's side is this one, where Plait is installed, and not the first `python3` to be found.
     """
-    before = dict(os.environ)
-    os.environ["JAVA_HOME"] = str(java_home())
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    variables = {
+        "JAVA_HOME": str(java_home()),
+        "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
+    }
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
         yield
     finally:
-        os.environ.clear()
-        os.environ.update(before)
-
-
-def local_session(cores: int = 2, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """A Spark of our own on so many cores of this machine."""
-    return session(f"local[{cores}]", settings=settings)
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
