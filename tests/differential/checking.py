@@ -15,6 +15,8 @@ from tests.differential.database_way import HandedOver
 from tests.differential.harness import Finding, Rows, Tally, definition
 from tests.differential.workloads import RandomWorkload
 
+from plait.workload import Query
+
 
 def check(workload: RandomWorkload, spark: SparkSession, folder: Path, tally: Tally) -> None:
     """Compare every query's rows by all ways with its definition."""
@@ -48,7 +50,7 @@ def _check_database_way(workload: RandomWorkload, expected: Rows, folder: Path, 
         for query in workload.queries:
             loaded, disturb = given.loaded.queries[query.name], random.Random(f"{workload.seed} {query.name}")
 
-            def run(query: database_way.Query = loaded, disturb: random.Random = disturb) -> Sequence[Row]:
+            def run(query: Query = loaded, disturb: random.Random = disturb) -> Sequence[Row]:
                 return database_way.run(query, given, own, disturb=disturb).rows
 
             tally.attempt(workload.seed, query, "the database way alone", expected[query.name], run)

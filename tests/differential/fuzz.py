@@ -44,9 +44,9 @@ def _check(workload: RandomWorkload, spark: SparkSession, tally: Tally) -> None:
         check(workload, spark, Path(folder), tally)
     for finding in tally.findings[known:]:
         _tell(f"\n{finding}\n")
+    queries, compared = tally.queries.total(), tally.comparisons.total()
     _tell(
-        f"up to workload {workload.seed}: {tally.queries.total()} queries, {tally.comparisons.total()} compared, "
-        f"{len(tally.findings)} differ"
+        f"up to workload {workload.seed}: {queries} queries, {compared} compared, {len(tally.findings)} differ"
     )
 
 
