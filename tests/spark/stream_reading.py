@@ -61,7 +61,6 @@ def read(spark: SparkSession, stream: Stream, folder: Path) -> Reading:
     from plait.spark.sources import Sources
 
     sources = Sources(spark, Catalog(streams={"s": stream}))
-    sources.check(["s"])
     beats = folder / "beats"
     beats.mkdir(exist_ok=True)
     rows = collected(sources.rows("s", [column.name for column in stream.columns], beats), folder)

@@ -45,7 +45,7 @@ def from_spark(columns: Mapping[str, Type], options: Mapping[str, OptionValue], 
 
 def refusal(spark: SparkSession, stream: Stream, frames: Mapping[str, Any] | None = None) -> PlaitError:
     with pytest.raises(PlaitError) as raised:
-        sources(spark, stream, frames).check(["s"])
+        sources(spark, stream, frames).records("s")
     return raised.value
 
 
@@ -149,7 +149,7 @@ def test_frames_that_cannot_be_streams_are_refused(spark: SparkSession) -> None:
         refusal(spark, stream, {"s": timed.selectExpr("at", "double(value) AS value")}).code == "source-type"
     )
     assert refusal(spark, stream, {"s": timed.withWatermark("at", "1 second")}).code == "watermark-twice"
-    sources(spark, stream, {"s": timed}).check(["s"])
+    sources(spark, stream, {"s": timed}).records("s")
 
 
 def test_beats_come_with_the_rows_of_their_stream(spark: SparkSession, tmp_path: Path) -> None:
@@ -187,12 +187,13 @@ def test_files_that_come_later_are_checked_too(spark: SparkSession, tmp_path: Pa
 
     stream = files(data, "parquet", {"n": BIGINT, "at": TIMESTAMP})
     reading = sources(spark, stream)
+    frame = reading.records("s")
     put("a.parquet", n=pa.array([1]))
-    collected(reading.records("s"), tmp_path, "checkpoint")
+    collected(frame, tmp_path, "checkpoint")
     reading.check_batch(["s"], checkpoint, 0)
     put("b.parquet", m=pa.array([2]))
     (data / "empty.parquet").write_bytes(b"")
-    collected(reading.records("s"), tmp_path, "checkpoint")
+    collected(frame, tmp_path, "checkpoint")
     with pytest.raises(UserError, match="column `n` of stream `s` is not in its data") as raised:
         reading.check_batch(["s"], checkpoint, 1)
     assert str(data / "b.parquet") in raised.value.detail

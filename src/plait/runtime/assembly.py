@@ -64,7 +64,9 @@ def assemble(
         journals.append(_opened(Journal(folder.journal), opened))
         sink = _opened(sink_for(query, results, state.id, write_frame), opened)
         computation = _computation(fragment, catalog, sources, folder, opened)
-        queries[query.name.lower()] = FragmentRun(fragment, computation, folder, sink, journals[-1], tables)
+        queries[query.name.lower()] = FragmentRun(
+            fragment, sources, computation, folder, sink, journals[-1], tables
+        )
     intakes: dict[str, Intake] = {}
     for key in sorted({key for query in queries.values() for key in query.streams}):
         stream_folder = state.stream(key)

@@ -29,6 +29,7 @@ from plait.runtime.state import QueryFolder
 from plait.runtime.streaming_work import StreamingWork
 from plait.runtime.tables_in_use import TablesInUse
 from plait.spark.execution import Frame
+from plait.spark.sources import Sources
 
 _LATE = "late:"
 
@@ -47,6 +48,7 @@ class FragmentRun(StreamingWork):
     def __init__(
         self,
         fragment: Fragment,
+        sources: Sources,
         computation: Computation,
         folder: QueryFolder,
         sink: Sink,
@@ -64,6 +66,7 @@ class FragmentRun(StreamingWork):
         self.batch_seconds: float | None = None
         self.totals = journal.totals()
         self._tables_read = tuple(sorted(name.lower() for name in joined))
+        self._sources = sources
         self._computation = computation
         self._checkpoint = Checkpoint(folder.checkpoint)
         self._tables = tables
@@ -82,6 +85,7 @@ class FragmentRun(StreamingWork):
         began = monotonic()
         tables = self._tables.begin(self.journal, batch, self._tables_read)
         reach("batch-begun")
+        self._sources.check_batch(self.streams, self._checkpoint.path, batch)
         late_before_us = self._checkpoint.watermark_us(batch - 1)
         publish = partial(self.sink.publish, batch)
         outcome = self._computation.process(frame, Batch(batch, late_before_us, tables), publish)

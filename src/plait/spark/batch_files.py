@@ -19,7 +19,7 @@ def files_of_batch(checkpoint: Path, batch: int) -> list[Path]:
     """All files that the batch reads, whatever source they belong to."""
     try:
         before = _offsets(checkpoint, batch - 1)
-        files = []
+        files: list[Path] = []
         for source, offset in _offsets(checkpoint, batch).items():
             folder = checkpoint / "sources" / str(source)
             for number in range(before.get(source, -1) + 1, offset + 1):

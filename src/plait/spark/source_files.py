@@ -1,7 +1,7 @@
 """`connector = 'files'`: Parquet, CSV and JSON files, read by Spark as engines/stored_files.py reads them.
 
 - Parquet: Spark's reader matches columns by name, whatever the case, and refuses a stored type that is wider
-  than declared. A column that a file lacks it would fill with NULLs; `check_files` finds that before.
+  than declared. A column that a file lacks it would fill with NULLs; `FileChecks` finds that before.
 - CSV: Spark's reader goes by position. The first line of the first file gives the order, and Spark refuses a
   file whose first line is another. Everything is read as text and then held against its declaration.
 - JSON: lines of text, each parsed once into a VARIANT, which keeps numbers as they are written. The line
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from threading import Lock
 
 from pyarrow import ArrowException, parquet
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -54,19 +55,30 @@ def read_files(session: SparkSession, stream: Stream) -> DataFrame:
             return _json(reader, stream)
 
 
-def check_files(stream: Stream) -> None:
-    """A UserError if the path is not there, or if the files in it do not have the declared columns."""
-    files = _files(stream)
-    check_columns(stream, files)
-    if option(stream, "format").lower() == "csv" and stream.options.get("header", True) and files:
-        _check_headers(stream, files)
+class FileChecks:
+    """Holds files against their stream's declaration, each once. Queries ask from threads of their own."""
 
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._fitting: set[tuple[str, Path]] = set()
 
-def check_columns(stream: Stream, files: Iterable[Path]) -> None:
-    """A UserError if the declared columns are not in these of the stream's files."""
-    with Database(threads=1) as database:
-        for file in files:
-            stored_files.check_columns(database, stream, file)
+    def check_stream(self, stream: Stream) -> None:
+        """A UserError if the path is not there, or if the files in it do not have the declared columns."""
+        files = _files(stream)
+        self.check_columns(stream, files)
+        if option(stream, "format").lower() == "csv" and stream.options.get("header", True) and files:
+            _check_headers(stream, files)
+
+    def check_columns(self, stream: Stream, files: Iterable[Path]) -> None:
+        """A UserError if one of these files of the stream does not have the declared columns."""
+        with self._lock:
+            unknown = [file for file in files if (stream.name, file) not in self._fitting]
+            if not unknown:
+                return
+            with Database(threads=1) as database:
+                for file in unknown:
+                    stored_files.check_columns(database, stream, file)
+                    self._fitting.add((stream.name, file))
 
 
 def json_records(frame: DataFrame, stream: Stream, line: Column) -> DataFrame:

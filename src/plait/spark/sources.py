@@ -18,13 +18,16 @@ from plait.spark.batch_files import files_of_batch
 from plait.spark.beats import read_beats
 from plait.spark.generator_source import generator_frame
 from plait.spark.records import judged, of_values
-from plait.spark.source_files import check_columns, check_files, read_files
+from plait.spark.source_files import FileChecks, read_files
 from plait.spark.source_streams import read_from_spark, read_given
 
 
 class Sources:
     """The streams of a catalog, in a session. `frames` are streaming frames, by the stream's name; `tickets`
-    says where a generated stream, by its key, keeps what it needs to be run on."""
+    says where a generated stream, by its key, keeps what it needs to be run on.
+
+    To ask for a stream that cannot be read is a UserError.
+    """
 
     def __init__(
         self,
@@ -37,14 +40,7 @@ class Sources:
         self._catalog = catalog
         self._frames = {name.lower(): frame for name, frame in (frames or {}).items()}
         self._tickets = tickets
-
-    def check(self, streams: Iterable[str]) -> None:
-        """An error for the first of the streams that cannot be read."""
-        for name in streams:
-            stream = self._catalog.stream(name)
-            if stream.connector == "files" and name.lower() not in self._frames:
-                check_files(stream)
-            self._records(stream)
+        self._checks = FileChecks()
 
     def check_batch(self, streams: Iterable[str], checkpoint: Path, batch: int) -> None:
         """An error if a file that the batch reads lacks a declared column: Spark would fill it with NULLs."""
@@ -54,7 +50,9 @@ class Sources:
         for stream in watched:
             path = Path(option(stream, "path")).absolute()
             # An empty file has no rows, and so none that lack anything.
-            check_columns(stream, [f for f in files if path in (f, f.parent) and f.stat().st_size > 0])
+            self._checks.check_columns(
+                stream, [f for f in files if path in (f, f.parent) and f.stat().st_size > 0]
+            )
 
     def rows(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame:
         """The stream's good rows, and the beats for it: a streaming frame.
@@ -96,6 +94,7 @@ class Sources:
             return read_given(self._session, stream, given)
         match stream.connector:
             case "files":
+                self._checks.check_stream(stream)
                 return read_files(self._session, stream)
             case "spark":
                 return read_from_spark(self._session, stream)
