@@ -4,9 +4,9 @@ All that can be refused is refused before anything runs, most of it before Spark
 is a StreamingQuery of its own, and each stream has an intake beside them, which counts its rows and keeps its
 bad records. A query that fails ends by itself, and the others go on.
 
-A run over data that is there (`available_now`) is one pass. Draining is one more: a beat at the end of time
-tells every query that its streams have ended, which closes all windows. That is written down in the state
-before the first such beat, since there is no way back from it.
+Draining is a beat at the end of time once all that is there is processed: it tells every query that its
+streams have ended, which closes all windows. That is written down in the state before the first such beat,
+since there is no way back from it.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ DEFAULT_TRIGGER_SECONDS = 1.0
 STOP_LIMIT_SECONDS = 60.0
 
 _WATCH_SECONDS = 0.2
+# How often a run that ends when all is processed looks for what is there.
+_DRAINED_TRIGGER_SECONDS = 0.2
 _LEAST_BEAT_SECONDS = 1.0
 
 
@@ -90,11 +92,11 @@ class Run:
         self._began = monotonic()
         self._last_beat = -math.inf
         self._stop_wanted = Event()
-        self._drain_wanted = Event()
+        self._drain_now = Event()
         self._ended = Event()
         self._broken: PlaitError | None = None
-        if self.extent.drain:
-            self._drain_wanted.set()
+        if self.extent.drain and self.extent.for_seconds is None:
+            self._drain_now.set()
 
     def start(self) -> None:
         """Begin, or refuse to. When it returns, all queries run."""
@@ -115,7 +117,7 @@ class Run:
                 self._state.create()
             opened.callback(self._stop_all)
             self._began = monotonic()
-            self._start(self._works, None if self.extent.available_now else self.extent.trigger_seconds)
+            self._start(self._works, self._first_trigger())
             self._open = opened.pop_all()
         Thread(target=self._supervise, name="plait run", daemon=True).start()
 
@@ -126,7 +128,7 @@ class Run:
 
     def drain(self) -> None:
         """Process all that is there, say that the streams have ended, close everything, and end."""
-        self._drain_wanted.set()
+        self._drain_now.set()
         self.wait()
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -188,7 +190,7 @@ class Run:
             declarations_of(self.workload, fragments),
             planner=self._planner,
             spark=self._spark_version,
-            drain=self._drain_wanted.is_set(),
+            drain=self.extent.drain,
         )
 
     # What goes on
@@ -197,8 +199,10 @@ class Run:
         try:
             with self._open:
                 self._flow()
-                if self._drain_wanted.is_set() and not self._stop_wanted.is_set():
+                drains = self.extent.drain or self._drain_now.is_set()
+                if drains and not self._stop_wanted.is_set():
                     self._drain()
+                self._stop_all()
         except Exception as error:
             self._broken = error if isinstance(error, PlaitError) else explained(error, "the run")
         finally:
@@ -208,18 +212,22 @@ class Run:
         """Until all that is there is processed, or the time is over, or an end is asked for."""
         deadline = math.inf if self.extent.for_seconds is None else self._began + self.extent.for_seconds
         if self.extent.available_now:
-            self._wait_for_pass(deadline)
-        else:
-            while not (self._stop_wanted.is_set() or self._drain_wanted.is_set()):
-                self._watch()
-                if monotonic() >= deadline or not any(q.is_active for q in self._assembly.queries.values()):
-                    break
-                self._beat_idle_streams()
-                self._stop_wanted.wait(min(_WATCH_SECONDS, max(0.0, deadline - monotonic())))
-        self._stop_all()
+            self._process_available(deadline)
+            return
+        # To drain and to run for a time is to drain after that time.
+        while not (self._stop_wanted.is_set() or self._drain_now.is_set()):
+            self._watch()
+            if monotonic() >= deadline or not any(q.is_active for q in self._assembly.queries.values()):
+                break
+            self._beat_idle_streams()
+            self._stop_wanted.wait(min(_WATCH_SECONDS, max(0.0, deadline - monotonic())))
 
-    def _wait_for_pass(self, deadline: float = math.inf) -> None:
-        while any(work.is_active for work in self._works):
+    def _process_available(self, deadline: float = math.inf) -> None:
+        """Wait for all works to process what is there; those that end by themselves then have ended."""
+        waiting = [Thread(target=work.process_available, daemon=True) for work in self._works]
+        for thread in waiting:
+            thread.start()
+        while any(thread.is_alive() for thread in waiting):
             self._watch()
             if self._stop_wanted.wait(_WATCH_SECONDS) or monotonic() >= deadline:
                 break
@@ -227,16 +235,16 @@ class Run:
 
     def _drain(self) -> None:
         if not self.extent.available_now:
-            self._start(self._works, None)
-            self._wait_for_pass()
+            self._process_available()
+        if self._stop_wanted.is_set():
+            return
+        ended = [query for query in self._assembly.queries.values() if not query.is_active]
+        self._start(ended, _DRAINED_TRIGGER_SECONDS)
         self._state.enter(Phase.DRAINING)
         for query in self._assembly.queries.values():
             if query.error is None:
                 query.beats.end(query.streams)
-        if not self._stop_wanted.is_set():
-            self._start(self._assembly.queries.values(), None)  # beats are no concern of intakes
-            self._wait_for_pass()
-        self._stop_all()
+        self._process_available()
         if self.error is None and not self._stop_wanted.is_set():
             self._state.enter(Phase.DRAINED)
 
@@ -259,6 +267,15 @@ class Run:
     def _watch(self) -> None:
         for work in self._works:
             work.watch()
+
+    def _first_trigger(self) -> float | None:
+        """None ends a query by itself, with what was there when it started. One that will be drained goes on
+        instead, unless its streams do too: then what is there would never be all."""
+        if not self.extent.available_now:
+            return self.extent.trigger_seconds
+        streams = [self.workload.catalog.stream(key) for key in self._assembly.intakes]
+        is_finite = all(stream.connector == "files" for stream in streams)
+        return _DRAINED_TRIGGER_SECONDS if self.extent.drain and is_finite else None
 
     def _start(self, works: Iterable[StreamingWork], trigger_seconds: float | None) -> None:
         for work in works:

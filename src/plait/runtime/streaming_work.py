@@ -51,6 +51,11 @@ class StreamingWork:
             if failure is not None:
                 self.error = failure if isinstance(failure, PlaitError) else explained(failure, self.label)
 
+    def process_available(self) -> None:
+        """Wait until all that is there is processed; an execution that has ended waits for nothing."""
+        if self._execution is not None:
+            self._execution.process_available()
+
     def request_stop(self) -> None:
         if self._execution is not None:
             self._execution.request_stop()

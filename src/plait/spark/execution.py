@@ -14,6 +14,7 @@ from threading import Event, Lock
 from time import monotonic, sleep
 from typing import TypeAlias
 
+from py4j.protocol import Py4JError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -68,6 +69,12 @@ class Execution:
         if self.is_active or self._stopping.is_set():
             return None
         return self._query.exception()
+
+    def process_available(self) -> None:
+        """Wait until all that is there is processed, and all that this closes."""
+        # What ends the query meanwhile, a failure or a stop, is known elsewhere.
+        with suppress(StreamingQueryException, Py4JError):
+            self._query.processAllAvailable()
 
     def request_stop(self) -> None:
         """Begin no further batch."""
