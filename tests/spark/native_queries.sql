@@ -86,6 +86,10 @@ CREATE CONTINUOUS QUERY with_itself AS
   SELECT l.load AS less, m.load AS more FROM readings l [RANGE 5 SECONDS], readings m [RANGE 8 SECONDS]
   WHERE l.plug = m.plug AND l.load < m.load AND l.load > 20;
 
+CREATE CONTINUOUS QUERY pairs_of_readings AS
+  SELECT l.load AS less, m.load AS more FROM readings l [RANGE 5 SECONDS], readings m [RANGE 5 SECONDS]
+  WHERE l.plug = m.plug AND l.load < m.load;
+
 CREATE CONTINUOUS QUERY left_join AS
   SELECT a.plug, a.code, v.worker
   FROM alarms a [RANGE 20 SECONDS] LEFT JOIN visits v [RANGE 3 SECONDS] ON a.plug = v.plug AND a.code <> v.worker;
@@ -154,6 +158,13 @@ CREATE CONTINUOUS QUERY above_the_mean AS
 CREATE CONTINUOUS QUERY of_joined_windows AS
   SELECT a.code, count(*) AS n, sum(r.load) AS total, window_end
   FROM alarms a [RANGE 10 SECONDS], readings r [RANGE 10 SECONDS] WHERE a.plug = r.plug GROUP BY a.code;
+
+CREATE CONTINUOUS QUERY three_at_ticks AS
+  SELECT r.plug, r.n AS readings, a.n AS alarms, v.worker
+  FROM (SELECT plug, count(*) AS n FROM readings [RANGE 20 SECONDS SLIDE 10 SECONDS] GROUP BY plug) r,
+       (SELECT plug, count(*) AS n FROM alarms [RANGE 10 SECONDS] GROUP BY plug) a,
+       visits v [RANGE 10 SECONDS]
+  WHERE r.plug = a.plug AND v.plug = r.plug;
 
 CREATE CONTINUOUS QUERY left_join_at_ticks AS
   SELECT r.plug, r.load, a.n

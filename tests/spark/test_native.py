@@ -72,9 +72,14 @@ def some_rows(seed: int, rows_a_batch: int = 25) -> Cuts:
     ]
 
 
+# Spark gives a row at once that the condition of a join alone leaves without partner.
+EARLY = {"left_join_of_some"}
+
+
 @pytest.mark.parametrize("query", NAMES)
 def test_query(query: str, spark: SparkSession, tmp_path: Path) -> None:
-    check(spark, QUERIES, query, some_rows(seed=len(query)), tmp_path, tables={"rooms": ROOMS})
+    rows = some_rows(seed=len(query))
+    check(spark, QUERIES, query, rows, tmp_path, tables={"rooms": ROOMS}, early=query in EARLY)
 
 
 @pytest.mark.parametrize("query", ["sums_of_sums", "of_a_left_join", "first_room"])

@@ -50,7 +50,7 @@ from plait.deployment.stages import (
     UniteStage,
 )
 from plait.expressions.aggregates import AggregateCall
-from plait.expressions.nodes import TRUE, Column, columns_of
+from plait.expressions.nodes import TRUE, Column, Expression, columns_of
 from plait.expressions.spark import aggregate_to_spark, to_spark, type_to_spark
 from plait.expressions.types import DOUBLE
 from plait.plan.nodes import (
@@ -365,16 +365,19 @@ def _side(frame: DataFrame, prefix: str, node: Node) -> DataFrame:
 
 def _predicate(node: Join | OuterJoin) -> list[str]:
     names = _joined_names(node)
+    window_end = "l_tick" if isinstance(node.timing, Ticking) else None
+
+    def printed(expression: Expression) -> str:
+        return to_spark(expression, names, window_end=window_end)
+
     conditions = []
     if isinstance(node, OuterJoin):
         # Spark takes NULL for equal to NULL in a full outer join.
         conditions += [
-            f"({to_spark(one, names)} IS NOT NULL OR {to_spark(other, names)} IS NOT NULL)"
-            for one, other in equalities(node)
+            f"({printed(one)} IS NOT NULL OR {printed(other)} IS NOT NULL)" for one, other in equalities(node)
         ]
     if node.predicate != TRUE:
-        window_end = "l_tick" if isinstance(node.timing, Ticking) else None
-        conditions.append(to_spark(node.predicate, names, window_end=window_end))
+        conditions.append(printed(node.predicate))
     return conditions
 
 

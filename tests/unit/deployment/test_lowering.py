@@ -79,7 +79,7 @@ def stages_of(query: str) -> Stages:
             "without an equality",
         ),
         (
-            f"SELECT max(total) AS t FROM (SELECT total FROM {SUMS} s ORDER BY total LIMIT 3) f [RANGE 1 DAY]",
+            f"SELECT max(total) FROM (SELECT total FROM {SUMS} s ORDER BY total LIMIT 3) f [RANGE 1 HOUR]",
             "ORDER BY … LIMIT is below",
         ),
         (

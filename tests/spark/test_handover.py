@@ -1,0 +1,117 @@
+"""Spark's part of the database way: with a real database behind it, the rows of the definition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from tests.spark.native_runs import FileStreams, Run, declared, evaluated, started, store_tables
+from tests.spark.test_native import NOON, ROOMS, some_rows
+
+from plait.batches import Batch, Outcome, Publish
+from plait.deployment.fragments import Way
+from plait.deployment.lowering import fragment
+from plait.engines.incremental import IncrementalQuery
+from plait.evaluator import difference
+from plait.plan.nodes import Node
+from plait.rewrite import canonicalise
+from plait.space import stream_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+QUERIES = """
+CREATE STREAM readings (plug INT, load INT, price DECIMAL(8,2), level DOUBLE, at TIMESTAMP,
+                        WATERMARK FOR at AS at - INTERVAL 10 SECONDS);
+CREATE STREAM alarms (plug INT, code STRING, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 20 SECONDS);
+CREATE STREAM visits (plug INT, worker STRING, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 10 SECONDS);
+CREATE TABLE rooms (plug INT, room STRING);
+CREATE CONTINUOUS QUERY last_three AS
+  SELECT sum(load) AS total, max(level) AS top, window_end FROM readings [ROWS 3 SLIDE 2] WHERE plug > 1;
+CREATE CONTINUOUS QUERY by_room AS
+  SELECT m.room, sum(r.price) AS total, max(a.code) AS code
+  FROM readings r [RANGE 10 SECONDS], alarms a [RANGE 10 SECONDS], rooms m
+  WHERE r.plug = m.plug AND a.plug = r.plug AND r.load > 5 GROUP BY m.room;
+CREATE CONTINUOUS QUERY ordered AS
+  SELECT l.load AS less, m.load AS more FROM readings l [RANGE 5 SECONDS], readings m [RANGE 5 SECONDS]
+  WHERE l.load < m.load AND l.plug = 1 AND m.level > 1.0;
+"""
+
+
+@pytest.mark.parametrize("name", ["last_three", "by_room", "ordered"])
+def test_query(name: str, spark: SparkSession, tmp_path: Path) -> None:
+    from plait.spark.handover import handover
+
+    catalog, query = declared(QUERIES, name)
+    plan = stream_of(canonicalise(query.plan))
+    made = fragment(name, query.columns, plan)
+    assert made.way is Way.DATABASE
+    streams, done, stored = FileStreams(spark, catalog, tmp_path), Run(made), dict[str, Path]()
+    store_tables(stored, catalog, {"rooms": ROOMS}, tmp_path)
+    database = IncrementalQuery(
+        plan,
+        [each.plan for each in made.inputs],
+        {each.plan: catalog.stream(each.stream) for each in made.inputs},
+        made.columns,
+        tmp_path / "state.duckdb",
+    )
+    computation = handover(made, catalog, streams, streams.beats, database)
+    running = started(computation, done, stored, tmp_path / "checkpoint")
+    rows = some_rows(seed=5)
+    for cut in rows:
+        streams.add_all(cut)
+        running.processAllAvailable()
+    streams.end()
+    running.processAllAvailable()
+    running.stop()
+    database.close()
+    wanted = evaluated(QUERIES, name, rows, tables={"rooms": ROOMS})
+    assert wanted
+    assert not difference(wanted, done.rows)
+
+
+class _Recorder:
+    """Stands in for the database: keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.batches: list[tuple[dict[Node, pa.Table], dict[str, int]]] = []
+
+    def apply(
+        self, batch: Batch, rows: Mapping[Node, pa.Table], beats: Mapping[str, int], publish: Publish
+    ) -> Outcome:
+        assert batch.id == len(self.batches)
+        self.batches.append((dict(rows), dict(beats)))
+        publish(pa.table({}))
+        return Outcome(0)
+
+
+def test_what_is_handed_over(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows of an input only, each with its number where a stream is read twice; and every event time."""
+    from plait.spark.handover import handover
+
+    catalog, query = declared(QUERIES, "ordered")
+    made = fragment("ordered", query.columns, stream_of(canonicalise(query.plan)))
+    streams, recorder = FileStreams(spark, catalog, tmp_path), _Recorder()
+    computation = handover(made, catalog, streams, streams.beats, recorder)
+    running = started(computation, Run(made), {}, tmp_path / "checkpoint")
+    later = NOON + timedelta(seconds=30)
+    streams.add("readings", [(1, 5, None, 2.0, NOON), (2, 6, None, 0.5, later)])
+    running.processAllAvailable()
+    streams.end()
+    running.processAllAvailable()
+    running.stop()
+    (first, seen), (nothing, end) = recorder.batches
+    noon_us = 1_767_268_800_000_000
+    assert seen == {"readings": noon_us + 30_000_000}
+    assert end == {"readings": 568_971_820_800_000_000}
+    assert [table.num_rows for table in nothing.values()] == [0, 0]
+    assert len(made.inputs) == 2
+    for each in made.inputs:
+        (row,) = first[each.plan].to_pylist()
+        assert (row["t"], row["row"]) == (noon_us, 0)
