@@ -17,6 +17,9 @@ def spark() -> Iterator[SparkSession]:
 
     # Tests run many statements once: compile them quickly rather than well.
     options = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
-    started = session("local[2]", settings={"spark.driver.extraJavaOptions": options})
+    started = session(
+        "local[2]",
+        settings={"spark.driver.extraJavaOptions": options, "spark.sql.shuffle.partitions": "2"},
+    )
     yield started
     started.stop()

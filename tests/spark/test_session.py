@@ -55,7 +55,6 @@ def test_spark_runs_quietly_where_there_is_no_java(tmp_path: Path) -> None:
 def test_settings_that_rows_depend_on_are_ours(spark: SparkSession) -> None:
     assert spark.conf.get("spark.sql.ansi.enabled") == "true"
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
-    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
     conf = spark.sparkContext.getConf()
     assert conf.get("spark.driver.bindAddress") == conf.get("spark.driver.host") == "127.0.0.1"
     assert spark.sparkContext.uiWebUrl is None
@@ -66,13 +65,19 @@ def test_a_session_of_the_users_keeps_its_settings(spark: SparkSession) -> None:
 
     users = spark.newSession()
     users.conf.set("spark.sql.ansi.enabled", "false")
-    users.conf.set("spark.sql.shuffle.partitions", "77")
     ours = adopted(users)
     assert ours.conf.get("spark.sql.ansi.enabled") == "true"
-    assert ours.conf.get("spark.sql.shuffle.partitions") == "2"
     assert users.conf.get("spark.sql.ansi.enabled") == "false"
-    assert users.conf.get("spark.sql.shuffle.partitions") == "77"
     assert ours.sparkContext is users.sparkContext
+
+
+def test_queries_share_the_cores(spark: SparkSession) -> None:
+    from plait.spark.session import adopted, divide_among
+
+    ours = adopted(spark)
+    for queries, partitions in ((1, "2"), (2, "1"), (100, "1")):
+        divide_among(ours, queries)
+        assert ours.conf.get("spark.sql.shuffle.partitions") == partitions
 
 
 def test_spark_connect_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

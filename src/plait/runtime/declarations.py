@@ -1,7 +1,7 @@
 """What a state folder was made for, as text: the streams, tables and queries that a run computes.
 
-Only what decides rows is written down, so that a run can go on after a change of anything else: not rates
-and sizes, which are for planning, nor aliases, which are not in plans. Secrets stand there by their names.
+Only what decides rows is written down, so that a run can go on after a change of anything else: not (unless
+rows are generated) rates and sizes, which are for planning, nor aliases, which are not in plans. Secrets stand there by their names.
 A plan is the canonical one that runs: Spark's state is of that plan and can serve no other.
 """
 
@@ -109,6 +109,8 @@ def _relation_text(relation: Relation) -> str:
         optional = {"idle_timeout": relation.idle_timeout_us, "max_future": relation.max_future_us}
         facts += [(name, duration_text(us)) for name, us in optional.items() if us is not None]
         facts += [("end", relation.end)] if relation.end is not None else []
+        if relation.connector == "generator":  # another rate means other rows
+            facts.append(("rate", f"{relation.rate_rows_per_s:g} rows/s"))
     return _lines(facts)
 
 

@@ -85,7 +85,7 @@ class FragmentRun(StreamingWork):
         began = monotonic()
         tables = self._tables.begin(self.journal, batch, self._tables_read)
         reach("batch-begun")
-        self._sources.check_batch(self.streams, self._checkpoint.path, batch)
+        self._sources.check_batch(self.streams, self._checkpoint.path)
         late_before_us = self._checkpoint.watermark_us(batch - 1)
         publish = partial(self.sink.publish, batch)
         outcome = self._computation.process(frame, Batch(batch, late_before_us, tables), publish)

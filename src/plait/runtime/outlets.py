@@ -22,6 +22,7 @@ from plait.expressions.arrow import arrow_schema
 from plait.expressions.types import Type, parse_type
 from plait.runtime.durable_files import write_durably
 from plait.runtime.results_folder import batch_files, owner_of
+from plait.runtime.state import folder_name
 from plait.workload import Query
 
 FILE = "results.json"
@@ -74,7 +75,7 @@ def outlet_of(query: Query, results: Path) -> Outlet:
 
 def folder_of(query: Query, results: Path) -> Path:
     """Where the result files of a query are: the folder that it names, or one of its own in `results`."""
-    return results / query.name.lower() if query.sink.target is None else Path(query.sink.target)
+    return results / folder_name(query.name) if query.sink.target is None else Path(query.sink.target)
 
 
 def destination(query: Query, results: Path) -> str:

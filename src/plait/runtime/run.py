@@ -39,6 +39,7 @@ from plait.runtime.streaming_work import StreamingWork
 from plait.spark.execution import Frame, Session
 from plait.spark.failures import explained
 from plait.spark.folder_lock import SparkFolderLock
+from plait.spark.session import divide_among
 from plait.spark.sources import Sources
 from plait.workload import Workload
 
@@ -105,6 +106,7 @@ class Run:
             self._state = self._opened_state(fragments)
             opened.callback(self._state.close)
             session = self._connect()
+            divide_among(session, len(fragments))
             opened.callback(SparkFolderLock(session, self._state.spark_lock).close)
             sources = Sources(
                 session, self.workload.catalog, self._frames, lambda key: self._state.stream(key).tickets

@@ -1,8 +1,8 @@
-"""Which files a micro-batch reads, as Spark notes it in the checkpoint before the batch runs.
+"""Which files a streaming query has come to, as Spark notes it in the checkpoint before it runs a batch.
 
-`offsets/N` has one line for each source after two of Spark's own; a source of files notes `{"logOffset": k}`,
-and in `sources/I/` which files each k brought: in a file k of its own, or in one with all before it
-(`k.compact`).
+A source of files notes in `sources/I/` which files each of its steps brought: step k in a file k of its own,
+or in one with all before it (`k.compact`). Which step belongs to which batch is not told reliably: a source
+that a plan reads twice is listed twice among the offsets of a batch, and has one log.
 """
 
 from __future__ import annotations
@@ -14,44 +14,45 @@ from pathlib import Path
 from plait.errors import ExternalError
 from plait.spark.file_paths import path_of_url
 
-
-def files_of_batch(checkpoint: Path, batch: int) -> list[Path]:
-    """All files that the batch reads, whatever source they belong to."""
-    try:
-        before = _offsets(checkpoint, batch - 1)
-        files: list[Path] = []
-        for source, offset in _offsets(checkpoint, batch).items():
-            folder = checkpoint / "sources" / str(source)
-            for number in range(before.get(source, -1) + 1, offset + 1):
-                files += _files(folder, number)
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise ExternalError(
-            "checkpoint",
-            f"Spark's checkpoint cannot be read: {checkpoint}",
-            detail=str(error),
-            hint="start anew with other --state and --results folders",
-        ) from None
-    return files
+# A batch reads the files of its sources' last step and, if a crash came between noting and planning, of one
+# or two before.
+_STEPS_OF_A_BATCH = 3
 
 
-def _offsets(checkpoint: Path, batch: int) -> dict[int, int]:
-    """By number of the source, for those that read files."""
-    file = checkpoint / "offsets" / str(batch)
-    if not file.exists():
-        return {}
-    lines = file.read_text(encoding="utf-8").splitlines()[2:]
-    entries = [json.loads(line) if line.startswith("{") else None for line in lines]
-    return {
-        source: int(entry["logOffset"])
-        for source, entry in enumerate(entries)
-        if entry and "logOffset" in entry
-    }
+class FileLog:
+    """The log of one query's sources of files."""
+
+    def __init__(self, checkpoint: Path) -> None:
+        self._checkpoint = checkpoint
+        self._seen: dict[Path, int] = {}
+
+    def news(self) -> list[Path]:
+        """Files noted since the last time, or that the next batch may read if this is the first."""
+        try:
+            return [file for folder in self._checkpoint.glob("sources/*") for file in self._new_files(folder)]
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise ExternalError(
+                "checkpoint",
+                f"Spark's checkpoint cannot be read: {self._checkpoint}",
+                detail=str(error),
+                hint="start anew with other --state and --results folders",
+            ) from None
+
+    def _new_files(self, folder: Path) -> Iterator[Path]:
+        steps = {
+            int(file.name.partition(".")[0]): file for file in folder.iterdir() if file.name[0].isdigit()
+        }
+        if not steps:
+            return
+        last = max(steps)
+        for step in range(self._seen.get(folder, last - _STEPS_OF_A_BATCH) + 1, last + 1):
+            if step in steps:
+                yield from _files(steps[step], step)
+        self._seen[folder] = last
 
 
-def _files(folder: Path, number: int) -> Iterator[Path]:
-    own = folder / str(number)
-    log = own if own.exists() else folder / f"{number}.compact"
+def _files(log: Path, step: int) -> Iterator[Path]:
     for line in log.read_text(encoding="utf-8").splitlines()[1:]:
         entry = json.loads(line)
-        if entry["batchId"] == number:
+        if entry["batchId"] == step:
             yield path_of_url(entry["path"])

@@ -46,7 +46,6 @@ _CHEAP_BATCHES = {
     # The names of all files read so far are written anew so many batches apart.
     "spark.sql.streaming.fileSource.log.compactInterval": "100",
 }
-_PARTITIONS = "spark.sql.shuffle.partitions"
 _MOST_PARTITIONS = 8
 
 # What a Spark of our own is started with beside that. The numbers bound what it remembers of past batches.
@@ -99,8 +98,6 @@ def session(
             ) from error
         except SPARK_ERRORS as error:
             raise explained(error, f"Spark on the master `{master}`") from error
-    if _PARTITIONS not in given:
-        _set_few_partitions(started)
     return started
 
 
@@ -111,14 +108,15 @@ def adopted(users: SparkSession) -> SparkSession:
     ours = users.newSession()
     for key, value in {**_CHEAP_BATCHES, **_MEANING}.items():
         ours.conf.set(key, value)
-    _set_few_partitions(ours)
     _silence_query_errors()
     return ours
 
 
-def _set_few_partitions(session: SparkSession) -> None:
-    partitions = min(session.sparkContext.defaultParallelism, _MOST_PARTITIONS)
-    session.conf.set(_PARTITIONS, str(partitions))
+def divide_among(session: SparkSession, queries: int) -> None:
+    """Let each of so many queries cut its state into its share of the cores: each part costs files and tasks
+    in every batch. A query that has a checkpoint keeps the number of parts that it began with."""
+    partitions = min(session.sparkContext.defaultParallelism, _MOST_PARTITIONS) // queries
+    session.conf.set("spark.sql.shuffle.partitions", str(max(1, partitions)))
 
 
 def _no_spark_connect(reason: str) -> UnsupportedError:

@@ -14,7 +14,7 @@ from plait.engines.data_errors import option
 from plait.engines.stored_files import position
 from plait.errors import UserError
 from plait.expressions.spark import type_to_spark
-from plait.spark.batch_files import files_of_batch
+from plait.spark.batch_files import FileLog
 from plait.spark.beats import read_beats
 from plait.spark.generator_source import generator_frame
 from plait.spark.records import judged, of_values
@@ -41,17 +41,19 @@ class Sources:
         self._frames = {name.lower(): frame for name, frame in (frames or {}).items()}
         self._tickets = tickets
         self._checks = FileChecks()
+        self._logs: dict[Path, FileLog] = {}
 
-    def check_batch(self, streams: Iterable[str], checkpoint: Path, batch: int) -> None:
-        """An error if a file that the batch reads lacks a declared column: Spark would fill it with NULLs."""
+    def check_batch(self, streams: Iterable[str], checkpoint: Path) -> None:
+        """An error if a file that the batch of a query, known by its checkpoint, reads lacks a declared
+        column: Spark would fill it with NULLs."""
         read = [self._catalog.stream(name) for name in streams if name.lower() not in self._frames]
         watched = [s for s in read if s.connector == "files" and s.options["format"] == "parquet"]
-        files = files_of_batch(checkpoint, batch) if watched else []
+        files = self._logs.setdefault(checkpoint, FileLog(checkpoint)).news() if watched else []
         for stream in watched:
             path = Path(option(stream, "path")).absolute()
             # An empty file has no rows, and so none that lack anything.
             self._checks.check_columns(
-                stream, [f for f in files if path in (f, f.parent) and f.stat().st_size > 0]
+                stream, [f for f in files if path in (f, f.parent) and f.exists() and f.stat().st_size > 0]
             )
 
     def rows(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame:
