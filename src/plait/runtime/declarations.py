@@ -1,8 +1,9 @@
 """What a state folder was made for, as text: the streams, tables and queries that a run computes.
 
-Only what decides rows is written down, so that a run can go on after a change of anything else: not (unless
-rows are generated) rates and sizes, which are for planning, nor aliases, which are not in plans. Secrets stand there by their names.
-A plan is the canonical one that runs: Spark's state is of that plan and can serve no other.
+Only what decides rows is written down, so that a run can go on after a change of anything else: not rates
+(unless rows are generated) and sizes, which are for planning, nor aliases, which are not in plans. Secrets
+stand there by their names. A plan is the canonical one that runs: Spark's state is of that plan and can serve
+no other.
 """
 
 from __future__ import annotations

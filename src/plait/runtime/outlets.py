@@ -21,8 +21,8 @@ from plait.errors import ExternalError, UserError, closest
 from plait.expressions.arrow import arrow_schema
 from plait.expressions.types import Type, parse_type
 from plait.runtime.durable_files import write_durably
+from plait.runtime.folder_names import folder_name
 from plait.runtime.results_folder import batch_files, owner_of
-from plait.runtime.state import folder_name
 from plait.workload import Query
 
 FILE = "results.json"

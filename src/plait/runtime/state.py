@@ -18,12 +18,10 @@ the moment its manifest is there, which is written last.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from shutil import rmtree
@@ -36,6 +34,7 @@ from plait.failpoints import reach
 from plait.runtime.checkpoint import Checkpoint
 from plait.runtime.declarations import Declarations, difference
 from plait.runtime.durable_files import DRAFT, write_durably
+from plait.runtime.folder_names import folder_name
 from plait.runtime.journal import Journal
 from plait.runtime.lock import FolderLock
 from plait.runtime.outlets import FILE as RESULTS
@@ -228,19 +227,6 @@ class StateFolder:
         for name in self.manifest.declarations.streams:
             source = self.stream(name)
             _check_batches(self.path, f"stream `{name}`", source.checkpoint, source.journal)
-
-
-def folder_name(name: str) -> str:
-    """The folder of a query or stream: its key where that is a plain name, else one made from it.
-
-    >>> folder_name("Gate_17"), folder_name("../x")
-    ('gate_17', '---x-d6b96a97')
-    """
-    key = name.lower()
-    if key.isascii() and key.isidentifier():
-        return key
-    # What file systems or Spark take for more than a sign of a name is left out; the hash tells names apart.
-    return f"{re.sub('[^a-z0-9_]', '-', key)[:60]}-{sha256(key.encode()).hexdigest()[:8]}"
 
 
 def _check_path(path: Path) -> None:
