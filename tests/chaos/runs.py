@@ -78,7 +78,9 @@ class System:
 
     def rows(self, query: str) -> list[Row]:
         """What any reader of the files sees now."""
-        return stored_rows(self.results / query)
+        folders = self.results.iterdir() if self.results.exists() else ()
+        found = [folder for folder in folders if folder.name.lower() == query]
+        return [row for folder in found for row in stored_rows(folder)]
 
 
 def _kill_at(process: subprocess.Popen[bytes], kill: AtMoment) -> bool:

@@ -32,15 +32,14 @@ def _check_spark_way(
     workload: RandomWorkload, expected: Rows, spark: SparkSession, folder: Path, tally: Tally
 ) -> None:
     ran = spark_way.run(workload, folder, spark)
-    ways = {query.name: str(query.way) for query in ran.progress.queries}
-    failed = {query.name: query.error for query in ran.progress.failed}
     for query in workload.queries:
-        way = f"Plait on Spark, {ways[query.name]}"
-        if query.name in failed:
-            tally.comparisons[way] += 1
-            tally.findings.append(Finding(workload.seed, query, way, str(failed[query.name])))
-        else:
+        progress = ran.queries[query.name]
+        way = f"Plait on Spark, {progress.way}"
+        if progress.error is None:
             tally.compare(workload.seed, query, way, expected[query.name], ran.rows[query.name])
+        else:
+            tally.comparisons[way] += 1
+            tally.findings.append(Finding(workload.seed, query, way, str(progress.error)))
 
 
 def _check_database_way(workload: RandomWorkload, expected: Rows, folder: Path, tally: Tally) -> None:

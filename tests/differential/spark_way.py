@@ -13,15 +13,15 @@ from tests.differential.workloads import RandomWorkload
 
 import plait
 from plait.errors import PlaitError
-from plait.runtime.snapshot import RunProgress
+from plait.runtime.snapshot import QueryProgress
 
 
 @dataclass(frozen=True)
 class SparkRun:
-    """What a run left: rows by query, as any reader of its files sees them, and what it said at its end."""
+    """What a run left, by the queries' keys: rows as any reader of its files sees them, and what it said."""
 
     rows: dict[str, list[Row]]
-    progress: RunProgress
+    queries: dict[str, QueryProgress]
 
 
 def run(workload: RandomWorkload, folder: Path, spark: SparkSession) -> SparkRun:
@@ -32,6 +32,6 @@ def run(workload: RandomWorkload, folder: Path, spark: SparkSession) -> SparkRun
         )
         with suppress(PlaitError):  # queries that failed say so in the progress
             running.wait()
-        progress = running.progress()
-    rows = {query.name: stored_rows(folder / "results" / query.name) for query in workload.queries}
-    return SparkRun(rows, progress)
+        queries = {query.name.lower(): query for query in running.progress().queries}
+    rows = {key: stored_rows(folder / "results" / query.name) for key, query in queries.items()}
+    return SparkRun(rows, queries)
