@@ -15,7 +15,7 @@ KILLS ?= 20
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(RUN) ## A guided tour: check, plan together, evaluate (sets up .venv at first)
+demo: $(RUN) ## A guided tour: check, plan, draw, run on Spark, compare (sets up .venv at first)
 	@$(BIN)/plait demo
 
 test: test-unit ## All tests, real Spark and the documentation included (brings its own Java where there is none)

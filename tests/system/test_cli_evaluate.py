@@ -1,11 +1,10 @@
-"""`plait evaluate`: which queries, in which format; and `plait check`, `plait demo`, `plait bench`."""
+"""`plait evaluate`: which queries, in which format; and `plait check`, `plait bench`."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 from typing import Any, ClassVar
-from xml.etree import ElementTree
 
 import pytest
 
@@ -151,16 +150,6 @@ def test_a_sample_says_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFi
         assert "1 of 2 rows of `s` are bad records" in capsys.readouterr().err
     assert run(["check", str(file), "--sample", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["notices"][0]["code"] == "bad-records"
-
-
-def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    picture = tmp_path / "demo.svg"
-    assert run(["demo", "--output", str(picture)]) == 0
-    shown = capsys.readouterr().out
-    for part in ("1. Is everything right?", "2. Plan", "3. See it", "4. What the queries mean"):
-        assert part in shown
-    assert "gate_17: " in shown
-    ElementTree.fromstring(picture.read_text())
 
 
 def test_benchmarks_are_listed_and_named(capsys: pytest.CaptureFixture[str]) -> None:
