@@ -15,7 +15,7 @@ Publish: TypeAlias = Callable[[pa.Table], None]
 
 @dataclass(frozen=True)
 class Batch:
-    """`id` is Spark's. A batch that is computed again after a crash has the same id, rows, tables and clock.
+    """`id` is Spark's. A batch that is computed again after a crash has the same id, rows and tables.
 
     `late_before_us`: rows that are not later than this are left out by Spark's stateful operators (its
     watermark of the batch before); None before the first batch is done. `tables` are Parquet files, by the

@@ -15,7 +15,6 @@ into one folder: batch 17 of one would replace batch 17 of the other.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,7 +24,7 @@ from typing import IO
 
 from plait.errors import ExternalError, UserError
 from plait.failpoints import reach
-from plait.runtime.durable_files import DRAFT, flush_folder, write_durably
+from plait.runtime.durable_files import DRAFT, durable_file, write_durably
 
 MARKER = "_plait.json"
 _PUBLISHED = re.compile(r"(\d{9,})\.(parquet|jsonl)", re.ASCII)
@@ -68,21 +67,9 @@ def claim(folder: Path, state_id: str, query: str) -> None:
 
 def publish(folder: Path, name: str, write: Callable[[IO[bytes]], object]) -> None:
     """A file that is there with all that `write` writes, also after a power cut, or not at all."""
-    # No `*.parquet` finds a draft.
-    draft = folder / f"{DRAFT}{name}.part"
-    with _reported(folder / name):
-        try:
-            with draft.open("wb") as file:
-                write(file)
-                file.flush()
-                os.fsync(file.fileno())
-            reach("results-drafted")
-            draft.replace(folder / name)
-        except BaseException:
-            # On a full disk a draft that stays would take what others need.
-            draft.unlink(missing_ok=True)
-            raise
-        flush_folder(folder)
+    with _reported(folder / name), durable_file(folder / name) as file:
+        write(file)
+        reach("results-drafted")
     reach("results-published")
 
 

@@ -206,7 +206,7 @@ class Run:
                     self._drain()
                 self._stop_all()
         except Exception as error:
-            self._broken = error if isinstance(error, PlaitError) else explained(error, "the run")
+            self._broken = explained(error, "the run")
         finally:
             self._ended.set()
 

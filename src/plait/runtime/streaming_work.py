@@ -49,7 +49,7 @@ class StreamingWork:
         if self._execution is not None and self.error is None:
             failure = self._execution.failure
             if failure is not None:
-                self.error = failure if isinstance(failure, PlaitError) else explained(failure, self.label)
+                self.error = explained(failure, self.label)
 
     def process_available(self) -> None:
         """Wait until all that is there is processed; an execution that has ended waits for nothing."""
