@@ -166,6 +166,11 @@ class Sink:
         """What Spark is given, secrets revealed."""
         return {name: revealed(value) for name, value in self.options.items()}
 
+    @property
+    def is_delta(self) -> bool:
+        """Delta recognises a batch that it has been given before."""
+        return self.format is not None and self.format.lower() == "delta"
+
     def __str__(self) -> str:
         """In words, without secrets; Parquet files are their folder, and nothing without one."""
         kind = "" if self.kind is SinkKind.PARQUET else self.kind

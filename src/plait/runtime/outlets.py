@@ -26,7 +26,6 @@ from plait.runtime.results_folder import batch_files, owner_of
 from plait.workload import Query
 
 FILE = "results.json"
-DELTA = "delta"
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,7 @@ def guarantee(sink: Sink) -> str:
             return "at least once: a batch that a crash interrupts is printed again"
         case SinkKind.MEMORY:
             return "exactly once, and gone with the process"
-        case SinkKind.SPARK if sink.format is not None and sink.format.lower() == DELTA:
+        case SinkKind.SPARK if sink.is_delta:
             return "exactly once: Delta drops a batch that it has"
         case SinkKind.SPARK:
             return "at least once: a batch that a crash interrupts is written again"
@@ -159,7 +158,9 @@ def recorded(state: Path, results: Path | None = None) -> Mapping[str, Outlet]:
             f"{file} does not say where results are",
             hint="was it written by another version of Plait? `plait run` writes it anew",
         ) from None
-    return found if results is None else {key: _moved(each, results / key) for key, each in found.items()}
+    if results is None:
+        return found
+    return {key: _moved(each, results / folder_name(key)) for key, each in found.items()}
 
 
 def find(state: Path, query: str, results: Path | None = None) -> Outlet:

@@ -40,7 +40,7 @@ def explained(error: Exception, what: str) -> PlaitError:
         return error
     messages = [_plain(message) for message in _messages(error)]
     text = "\n".join(messages)
-    reason = _clipped(messages[-1])
+    reason = reason_of(error)
     if "FileNotFoundException" in text or "FILE_NOT_EXIST" in "\n".join(_messages(error)):
         return UserError(
             "data-gone",
@@ -89,6 +89,12 @@ def explained(error: Exception, what: str) -> PlaitError:
             hint=_REPLACE,
         )
     return ExternalError("spark", f"{what} failed in Spark", detail=reason, hint="its logs say more: --log")
+
+
+def reason_of(error: BaseException) -> str:
+    """What is behind an error of Spark's, in a few lines."""
+    *_, innermost = _messages(error)
+    return _clipped(_plain(innermost))
 
 
 def _messages(error: BaseException) -> Iterator[str]:

@@ -7,12 +7,11 @@ the same version before, so it is given both; others get a repeated batch twice.
 from __future__ import annotations
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from plait.catalog import Sink
 from plait.errors import ExternalError
+from plait.spark.failures import SPARK_ERRORS, reason_of
 
 
 class FrameWriter:
@@ -23,18 +22,17 @@ class FrameWriter:
 
     def __call__(self, sink: Sink, rows: pa.Table, batch_id: int, writer: str) -> None:
         assert sink.format is not None, sink
-        options = {"txnAppId": writer, "txnVersion": str(batch_id)} if sink.format.lower() == "delta" else {}
+        options = {"txnAppId": writer, "txnVersion": str(batch_id)} if sink.is_delta else {}
         try:
             frame = self._session.createDataFrame(rows)
             # What the user says last counts.
             frame.write.format(sink.format).options(**{**options, **sink.spark_options}).mode("append").save(
                 sink.target
             )
-        except (PySparkException, Py4JJavaError) as error:
-            reason = error.java_exception if isinstance(error, Py4JJavaError) else error
+        except SPARK_ERRORS as error:
             raise ExternalError(
                 "results",
                 f"Spark's {sink.format} refuses a batch of results",
-                detail=str(reason).splitlines()[0],
+                detail=reason_of(error),
                 hint="nothing is lost: mend it and start again, and the rows will be there",
             ) from None

@@ -94,6 +94,14 @@ def test_going_on_in_the_same_or_in_moved_folders(tmp_path: Path) -> None:
     assert find(tmp_path / "state", "rooms").folder == tmp_path / "moved" / "rooms"
 
 
+def test_the_moved_folder_of_a_name_that_is_no_name_of_a_folder(tmp_path: Path) -> None:
+    results = tmp_path / "moved"
+    odd = query(name="gate 17")
+    record(tmp_path, STATE, [outlet_of(odd, tmp_path / "results")])
+    folder_of(odd, results).mkdir(parents=True)
+    assert find(tmp_path, "Gate 17", results).folder == folder_of(odd, results)
+
+
 def test_without_rows_results_may_go_elsewhere(tmp_path: Path) -> None:
     for results in ("one", "two"):
         record(tmp_path, STATE, [outlet_of(query(), tmp_path / results)])
