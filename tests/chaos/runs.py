@@ -78,9 +78,7 @@ class System:
 
     def rows(self, query: str) -> list[Row]:
         """What any reader of the files sees now."""
-        folders = self.results.iterdir() if self.results.exists() else ()
-        found = [folder for folder in folders if folder.name.lower() == query]
-        return [row for folder in found for row in stored_rows(folder)]
+        return stored_rows(self.results / query)
 
 
 def _kill_at(process: subprocess.Popen[bytes], kill: AtMoment) -> bool:

@@ -44,10 +44,8 @@ def _check(workload: RandomWorkload, spark: SparkSession, tally: Tally) -> None:
         check(workload, spark, Path(folder), tally)
     for finding in tally.findings[known:]:
         _tell(f"\n{finding}\n")
-    queries, compared = tally.queries.total(), tally.comparisons.total()
-    _tell(
-        f"up to workload {workload.seed}: {queries} queries, {compared} compared, {len(tally.findings)} differ"
-    )
+    done = f"{tally.queries.total()} queries, {tally.comparisons.total()} compared"
+    _tell(f"up to workload {workload.seed}: {done}, {len(tally.findings)} differ")
 
 
 def _tell(text: str) -> None:

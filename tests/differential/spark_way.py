@@ -33,5 +33,5 @@ def run(workload: RandomWorkload, folder: Path, spark: SparkSession) -> SparkRun
         with suppress(PlaitError):  # queries that failed say so in the progress
             running.wait()
         queries = {query.name.lower(): query for query in running.progress().queries}
-    rows = {key: stored_rows(folder / "results" / query.name) for key, query in queries.items()}
+    rows = {key: stored_rows(folder / "results" / key) for key in queries}
     return SparkRun(rows, queries)
