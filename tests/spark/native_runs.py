@@ -196,9 +196,9 @@ def run(
     store_tables(stored, catalog, tables or {}, folder)
 
     def start() -> StreamingQuery:
-        from plait.spark.native import native
+        from plait.spark.native import NativeComputation
 
-        computation = native(done.fragment, catalog, streams, streams.beats)
+        computation = NativeComputation(done.fragment, catalog, streams, streams.beats)
         return started(computation, done, stored, folder / "checkpoint", available_now=available_now)
 
     if available_now:

@@ -46,7 +46,7 @@ CREATE CONTINUOUS QUERY ordered AS
 
 @pytest.mark.parametrize("name", ["last_three", "by_room", "ordered"])
 def test_query(name: str, spark: SparkSession, tmp_path: Path) -> None:
-    from plait.spark.handover import handover
+    from plait.spark.handover import Handover
 
     catalog, query = declared(QUERIES, name)
     plan = stream_of(canonicalise(query.plan))
@@ -61,7 +61,7 @@ def test_query(name: str, spark: SparkSession, tmp_path: Path) -> None:
         made.columns,
         tmp_path / "state.duckdb",
     )
-    computation = handover(made, catalog, streams, streams.beats, database)
+    computation = Handover(made, catalog, streams, streams.beats, database)
     running = started(computation, done, stored, tmp_path / "checkpoint")
     rows = some_rows(seed=5)
     for cut in rows:
@@ -93,12 +93,12 @@ class _Recorder:
 
 def test_what_is_handed_over(spark: SparkSession, tmp_path: Path) -> None:
     """Rows of an input only, each with its number where a stream is read twice; and every event time."""
-    from plait.spark.handover import handover
+    from plait.spark.handover import Handover
 
     catalog, query = declared(QUERIES, "ordered")
     made = fragment("ordered", query.columns, stream_of(canonicalise(query.plan)))
     streams, recorder = FileStreams(spark, catalog, tmp_path), _Recorder()
-    computation = handover(made, catalog, streams, streams.beats, recorder)
+    computation = Handover(made, catalog, streams, streams.beats, recorder)
     running = started(computation, Run(made), {}, tmp_path / "checkpoint")
     later = NOON + timedelta(seconds=30)
     streams.add("readings", [(1, 5, None, 2.0, NOON), (2, 6, None, 0.5, later)])

@@ -48,12 +48,15 @@ def begun(session: SparkSession, query: str, folder: Path) -> tuple[FileStreams,
 def test_a_batch_sees_the_tables_of_its_time_and_publishes_the_declared_types(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    from plait.spark.native import native
+    from plait.spark.native import NativeComputation
 
     catalog, query = declared(QUERIES, "in_rooms")
     streams, done, stored = begun(spark, "in_rooms", tmp_path)
     running = started(
-        native(done.fragment, catalog, streams, streams.beats), done, stored, tmp_path / "checkpoint"
+        NativeComputation(done.fragment, catalog, streams, streams.beats),
+        done,
+        stored,
+        tmp_path / "checkpoint",
     )
     for room in ("kitchen", "hall"):
         store_tables(stored, catalog, {"rooms": [(1, room)]}, tmp_path)
@@ -67,12 +70,15 @@ def test_a_batch_sees_the_tables_of_its_time_and_publishes_the_declared_types(
 
 @pytest.mark.parametrize("query", ["never", "never_counted"])
 def test_a_query_that_never_gives_rows_runs(query: str, spark: SparkSession, tmp_path: Path) -> None:
-    from plait.spark.native import native
+    from plait.spark.native import NativeComputation
 
     catalog, _ = declared(QUERIES, query)
     streams, done, stored = begun(spark, query, tmp_path)
     running = started(
-        native(done.fragment, catalog, streams, streams.beats), done, stored, tmp_path / "checkpoint"
+        NativeComputation(done.fragment, catalog, streams, streams.beats),
+        done,
+        stored,
+        tmp_path / "checkpoint",
     )
     streams.add("readings", [(1, 5, NOON)])
     running.processAllAvailable()
@@ -86,13 +92,13 @@ def test_a_query_that_never_gives_rows_runs(query: str, spark: SparkSession, tmp
 def test_windows_at_the_end_of_time_and_batches_given_again(spark: SparkSession, tmp_path: Path) -> None:
     """The last window of the year 9999 ends in the year 10000. A batch whose commit is lost is given again,
     with the same rows."""
-    from plait.spark.native import native
+    from plait.spark.native import NativeComputation
 
     catalog, _ = declared(QUERIES, "last_windows")
     streams, done, stored = begun(spark, "last_windows", tmp_path)
 
     def run_all() -> None:
-        computation = native(done.fragment, catalog, streams, streams.beats)
+        computation = NativeComputation(done.fragment, catalog, streams, streams.beats)
         started(computation, done, stored, tmp_path / "checkpoint", available_now=True).awaitTermination()
 
     streams.add("readings", [(1, 5, datetime(9999, 12, 31, 23, 59, 59, 999_999)), (None, 6, NOON)])

@@ -65,6 +65,15 @@ def type_to_spark(type_: Type) -> str:
     return "BIGINT" if type_.kind is Kind.INTERVAL else str(type_)
 
 
+def quoted(name: str) -> str:
+    """A column's name, whatever signs are in it.
+
+    >>> print(quoted("a`b"))
+    `a``b`
+    """
+    return f"`{name.replace('`', '``')}`"
+
+
 def literal_to_spark(literal: Literal) -> str:
     value, type_ = literal.value, literal.type
     if value is None:

@@ -27,8 +27,8 @@ from plait.runtime.sinks import sink_for
 from plait.runtime.state import ANEW, QueryFolder, StateFolder
 from plait.runtime.tables_in_use import TablesInUse
 from plait.spark.execution import Session
-from plait.spark.handover import handover
-from plait.spark.native import native
+from plait.spark.handover import Handover
+from plait.spark.native import NativeComputation
 from plait.spark.sink import FrameWriter
 from plait.spark.sources import Sources
 from plait.workload import Query, Workload
@@ -91,11 +91,11 @@ def _computation(
     fragment: Fragment, catalog: Catalog, sources: Sources, folder: QueryFolder, opened: ExitStack
 ) -> Computation:
     if fragment.way is Way.NATIVE:
-        return native(fragment, catalog, sources, folder.beats)
+        return NativeComputation(fragment, catalog, sources, folder.beats)
     inputs = [each.plan for each in fragment.inputs]
     streams = {each.plan: catalog.stream(each.stream) for each in fragment.inputs}
     query = IncrementalQuery(fragment.plan, inputs, streams, fragment.columns, folder.database)
-    return handover(fragment, catalog, sources, folder.beats, _opened(query, opened))
+    return Handover(fragment, catalog, sources, folder.beats, _opened(query, opened))
 
 
 def _settle_results(state: StateFolder, queries: Iterable[Query], results: Path) -> None:

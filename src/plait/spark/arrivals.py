@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, Observation
-from pyspark.sql import functions as f
+from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
 
 
 @dataclass(frozen=True)
@@ -23,15 +23,15 @@ class Arrivals:
 def arrivals(records: DataFrame) -> Arrivals:
     """Of records as `Sources.records` gives them."""
     observation = Observation()
-    is_good = f.col("reason").isNull()
+    is_good = F.col("reason").isNull()
     bad = (
         records.select(
-            "reason", f.when(~is_good, f.col("record")).alias("record"), f.unix_micros("t").alias("us")
+            "reason", F.when(~is_good, F.col("record")).alias("record"), F.unix_micros("t").alias("us")
         )
         .observe(
             observation,
-            f.count_if(is_good).alias("rows"),
-            f.max(f.when(is_good, f.col("us"))).alias("last_us"),
+            F.count_if(is_good).alias("rows"),
+            F.max(F.when(is_good, F.col("us"))).alias("last_us"),
         )
         .where(~is_good)
         .select("reason", "record")

@@ -18,22 +18,20 @@ from plait.catalog import Catalog
 from plait.deployment.stages import EpilogueStage, FinishStage, LookupStage, TopStage
 from plait.expressions.arrow import arrow_schema
 from plait.expressions.nodes import Expression
-from plait.expressions.spark import to_spark, type_to_spark
+from plait.expressions.spark import quoted, to_spark, type_to_spark
 from plait.expressions.types import Kind
 from plait.plan.nodes import (
     Filter,
     Join,
     Node,
     OuterJoin,
-    OuterKind,
     Project,
     Static,
     TableScan,
     Ticking,
     Top,
 )
-
-_SPARK_JOIN = {OuterKind.LEFT: "left_outer", OuterKind.RIGHT: "right_outer"}
+from plait.spark.frame_columns import column_names, join_type, joined_names
 
 
 class Epilogue:
@@ -50,11 +48,11 @@ class Epilogue:
 
     def handed_over(self, frame: DataFrame) -> DataFrame:
         """What a batch needs of the streaming part's frame: its columns, and the tick in microseconds."""
-        return frame.select(*(F.expr(item) for item in [*_columns(self._begin), *self._tick()]))
+        return frame.select(*(F.expr(item) for item in [*column_names(self._begin), *self._tick()]))
 
     def table(self, rows: DataFrame, batch: Batch) -> pa.Table:
         """The result's rows of a batch. Runs the batch."""
-        frame = rows.select(*_columns(self._begin), *_hidden(self._begin))
+        frame = rows.select(*column_names(self._begin), *_hidden(self._begin))
         for stage in self._stages:
             frame = self._applied(stage, frame, batch)
         casts = [f"CAST(c{k} AS {type_to_spark(type_)}) AS c{k}" for k, type_ in enumerate(self._end.types)]
@@ -76,28 +74,24 @@ class Epilogue:
                 assert_never(stage)
 
     def _looked_up(self, node: Join | OuterJoin, frame: DataFrame, batch: Batch) -> DataFrame:
-        left, right = node.inputs
-        moving = "r" if isinstance(left.timing, Static) else "l"
+        moving = "r" if isinstance(node.inputs[0].timing, Static) else "l"
         frames = [
             self._stored(source, frame, batch) if isinstance(source.timing, Static) else frame
             for source in node.inputs
         ]
         sides = [
             side.select(
-                *(F.col(name).alias(f"{prefix}_{name}") for name in _columns(source)),
+                *(F.col(name).alias(f"{prefix}_{name}") for name in column_names(source)),
                 *(F.col(name).alias(f"{prefix}_{name}") for name in _hidden(source)),
             )
             for prefix, side, source in zip("lr", frames, node.inputs, strict=True)
         ]
-        names = [
-            f"{prefix}_{name}" for prefix, source in (("l", left), ("r", right)) for name in _columns(source)
-        ]
+        names = joined_names(node)
         window_end = f"timestamp_micros({moving}_tick)" if _hidden(node) else None
         condition = F.expr(to_spark(node.predicate, names, window_end=window_end))
-        how = _SPARK_JOIN[node.outer] if isinstance(node, OuterJoin) else "inner"
         return (
             sides[0]
-            .join(sides[1], condition, how)
+            .join(sides[1], condition, join_type(node))
             .select(
                 *(F.col(name).alias(f"c{k}") for k, name in enumerate(names)),
                 *(F.col(f"{moving}_{name}").alias(name) for name in _hidden(node)),
@@ -112,7 +106,7 @@ class Epilogue:
                 stored = frame.sparkSession.read.parquet(str(batch.tables[relation.name.lower()]))
                 items = []
                 for k, field in enumerate(columns):
-                    item = f"CAST(`{field.name.replace('`', '``')}` AS {type_to_spark(field.type)})"
+                    item = f"CAST({quoted(field.name)} AS {type_to_spark(field.type)})"
                     # -0.0 + 0.0 is 0.0
                     items.append(
                         f"{item} + 0.0D AS c{k}" if field.type.kind is Kind.DOUBLE else f"{item} AS c{k}"
@@ -137,18 +131,14 @@ def _first(node: Top, frame: DataFrame) -> DataFrame:
         f"NULLS {'FIRST' if key.nulls_first else 'LAST'}"
         for key in node.order
     ]
-    ties = [f"{name} ASC NULLS FIRST" for name in _columns(node)]
+    ties = [f"{name} ASC NULLS FIRST" for name in column_names(node)]
     place = f"row_number() OVER (PARTITION BY tick ORDER BY {', '.join([*keys, *ties])}) AS place"
     return frame.selectExpr("*", place).where(f"place <= {node.count}").drop("place")
 
 
 def _printed(expression: Expression, node: Node) -> str:
     window_end = "timestamp_micros(tick)" if _hidden(node) else None
-    return to_spark(expression, _columns(node), window_end=window_end)
-
-
-def _columns(node: Node) -> list[str]:
-    return [f"c{k}" for k in range(len(node.types))]
+    return to_spark(expression, column_names(node), window_end=window_end)
 
 
 def _hidden(node: Node) -> list[str]:

@@ -31,7 +31,7 @@ from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
 
 from plait.catalog import Stream
 from plait.errors import UserError
-from plait.expressions.spark import type_to_spark
+from plait.expressions.spark import quoted, type_to_spark
 from plait.generators import Feed, feed
 from plait.generators.slots import SECOND_US, exact_rate, first_at, slot_us
 from plait.spark.file_paths import literal_path
@@ -66,7 +66,7 @@ def generator_frame(
     if source.end_us is None or reached_us is None or reached_us < source.end_us:
         intervals.append(_clocked(session, reached_us))
     united = intervals[0] if len(intervals) == 1 else intervals[0].union(intervals[1])
-    columns = ", ".join(f"`{column.name}` {type_to_spark(column.type)}" for column in stream.columns)
+    columns = ", ".join(f"{quoted(column.name)} {type_to_spark(column.type)}" for column in stream.columns)
     return united.mapInArrow(_Rows(source, tuple(c.name for c in stream.columns)), columns)
 
 

@@ -42,12 +42,9 @@ class Query(Protocol):
     ) -> Outcome: ...
 
 
-def handover(fragment: Fragment, catalog: Catalog, sources: RowSource, beats: Path, query: Query) -> Handover:
-    """The fragment's inputs, ready to be written."""
-    return Handover(fragment, catalog, sources, beats, query)
-
-
 class Handover:
+    """The inputs of a fragment, of which `query` computes the rest."""
+
     def __init__(
         self, fragment: Fragment, catalog: Catalog, sources: RowSource, beats: Path, query: Query
     ) -> None:

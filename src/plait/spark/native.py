@@ -58,13 +58,13 @@ from plait.plan.nodes import (
     Join,
     Node,
     OuterJoin,
-    OuterKind,
     StreamScan,
     Ticking,
     TickWindow,
     Windowed,
 )
 from plait.spark.epilogue import Epilogue
+from plait.spark.frame_columns import column_names, join_type, joined_names
 from plait.spark.stream_rows import RowSource, StreamRows, scans_by_stream
 
 _EVENT_TIME = {"spark.watermarkDelayMs": 0}
@@ -75,16 +75,12 @@ _LATE_STREAM = "late_stream"
 _IN_TIME_UNTIL = "in_time_until"
 
 
-def native(fragment: Fragment, catalog: Catalog, sources: RowSource, beats: Path) -> NativeComputation:
-    """The fragment's stages, ready to be written."""
-    assert fragment.stages is not None, fragment.query
-    return NativeComputation(fragment, fragment.stages, catalog, sources, beats)
-
-
 class NativeComputation:
-    def __init__(
-        self, fragment: Fragment, stages: Stages, catalog: Catalog, sources: RowSource, beats: Path
-    ) -> None:
+    """The stages of a fragment."""
+
+    def __init__(self, fragment: Fragment, catalog: Catalog, sources: RowSource, beats: Path) -> None:
+        stages = fragment.stages
+        assert stages is not None, fragment.query
         self._readers = {
             key: _StreamReader(StreamRows(key, scans, catalog, sources, beats))
             for key, scans in scans_by_stream(_scans(stages)).items()
@@ -207,7 +203,7 @@ class _StreamReader:
 
 def _selected(stage: SelectStage, frame: DataFrame) -> DataFrame:
     node = stage.output
-    names, window_end = _columns(node.input), _window_end(node.input)
+    names, window_end = column_names(node.input), _window_end(node.input)
     if isinstance(node, Filter):
         condition = to_spark(node.predicate, names, window_end=window_end)
         if not columns_of(node.predicate) and node.predicate != TRUE:
@@ -231,15 +227,15 @@ def _united(stage: UniteStage, frames: Sequence[DataFrame]) -> DataFrame:
     united = parts[0]
     for part in parts[1:]:
         united = united.unionAll(part)
-    return united.select(*_columns(node), _event_time(_time_columns(node)[0]))
+    return united.select(*column_names(node), _event_time(_time_columns(node)[0]))
 
 
 def _as_stream(frame: DataFrame, node: Node) -> DataFrame:
     """The rows with their event time: of a tick, a microsecond before it."""
     if isinstance(node.timing, Ticking):
         time = "timestamp_micros(unix_micros(tick) - 1)"
-        return frame.select(*_columns(node), _event_time(time, "t"))
-    return frame.select(*_columns(node), "t")
+        return frame.select(*column_names(node), _event_time(time, "t"))
+    return frame.select(*column_names(node), "t")
 
 
 # Ticks
@@ -257,14 +253,14 @@ def _ticks(window: TickWindow) -> str:
 
 def _at_ticks(stage: TicksStage, frame: DataFrame) -> DataFrame:
     node = stage.output
-    exploded = frame.select(*_columns(node), F.expr(f"explode({_ticks(stage.window)}) AS tick_us"))
-    return exploded.select(*_columns(node), _event_time("timestamp_micros(tick_us)", "tick"))
+    exploded = frame.select(*column_names(node), F.expr(f"explode({_ticks(stage.window)}) AS tick_us"))
+    return exploded.select(*column_names(node), _event_time("timestamp_micros(tick_us)", "tick"))
 
 
 def _aggregated(stage: AggregateStage, frame: DataFrame) -> DataFrame:
     """Keys and arguments are computed below the grouping, as `e0`, `e1`, …"""
     node = stage.output
-    names, window_end = _columns(node.input), _window_end(node.input)
+    names, window_end = column_names(node.input), _window_end(node.input)
     computed = [*node.keys, *(e for call in node.aggregates for e in call.expressions)]
     inner = frame.select(
         *(F.expr(f"{to_spark(e, names, window_end=window_end)} AS e{k}") for k, e in enumerate(computed)),
@@ -319,8 +315,6 @@ def _none_is_null(values: Sequence[str]) -> str:
 
 # Joins
 
-_SPARK_JOIN = {OuterKind.LEFT: "left_outer", OuterKind.RIGHT: "right_outer", OuterKind.FULL: "full_outer"}
-
 
 def _joined_in_time(stage: IntervalJoinStage, left: DataFrame, right: DataFrame) -> DataFrame:
     node = stage.output
@@ -332,11 +326,11 @@ def _joined_in_time(stage: IntervalJoinStage, left: DataFrame, right: DataFrame)
         *_predicate(node),
     ]
     joined = _side(left, "l", node.inputs[0]).join(
-        _side(right, "r", node.inputs[1]), F.expr(_all(conditions)), _join_type(node)
+        _side(right, "r", node.inputs[1]), F.expr(_all(conditions)), join_type(node)
     )
     times = [*_stream_times("l", node.inputs[0]), *_stream_times("r", node.inputs[1])]
     return joined.select(
-        *_joined_columns(node),
+        *_renamed(node),
         _event_time("greatest(l_t, r_t)", "t"),  # ignores NULLs: absent rows
         *(F.expr(f"{time} AS t{k}") for k, time in enumerate(times)),
     )
@@ -347,24 +341,24 @@ def _joined_at_ticks(stage: TickJoinStage, left: DataFrame, right: DataFrame) ->
     joined = _side(left, "l", node.inputs[0]).join(
         _side(right, "r", node.inputs[1]),
         F.expr(_all(["l_tick = r_tick", *_predicate(node)])),
-        _join_type(node),
+        join_type(node),
     )
     tick = "coalesce(l_tick, r_tick)" if isinstance(node, OuterJoin) else "l_tick"
-    return joined.select(*_joined_columns(node), _event_time(tick, "tick"))
+    return joined.select(*_renamed(node), _event_time(tick, "tick"))
 
 
 def _side(frame: DataFrame, prefix: str, node: Node) -> DataFrame:
     """An input of a join, with names that the other input does not have."""
     event_time, *times = _time_columns(node)
     return frame.select(
-        *(F.col(name).alias(f"{prefix}_{name}") for name in _columns(node)),
+        *(F.col(name).alias(f"{prefix}_{name}") for name in column_names(node)),
         _event_time(event_time, f"{prefix}_{event_time}"),
         *(F.col(time).alias(f"{prefix}_{time}") for time in times),
     )
 
 
 def _predicate(node: Join | OuterJoin) -> list[str]:
-    names = _joined_names(node)
+    names = joined_names(node)
     window_end = "l_tick" if isinstance(node.timing, Ticking) else None
 
     def printed(expression: Expression) -> str:
@@ -404,18 +398,8 @@ def _stream_times(prefix: str, node: Node) -> list[str]:
     return [f"{prefix}_{time}" for time in times] or [f"unix_micros({prefix}_t)"]
 
 
-def _joined_names(node: Join | OuterJoin) -> list[str]:
-    return [
-        f"{side}_{name}" for side, source in zip("lr", node.inputs, strict=True) for name in _columns(source)
-    ]
-
-
-def _joined_columns(node: Join | OuterJoin) -> list[SparkColumn]:
-    return [F.col(name).alias(f"c{k}") for k, name in enumerate(_joined_names(node))]
-
-
-def _join_type(node: Join | OuterJoin) -> str:
-    return _SPARK_JOIN[node.outer] if isinstance(node, OuterJoin) else "inner"
+def _renamed(node: Join | OuterJoin) -> list[SparkColumn]:
+    return [F.col(name).alias(f"c{k}") for k, name in enumerate(joined_names(node))]
 
 
 def _interval(us: int) -> str:
@@ -427,11 +411,7 @@ def _all(conditions: Sequence[str]) -> str:
     return " AND ".join(f"({condition})" for condition in conditions)
 
 
-# Columns
-
-
-def _columns(node: Node) -> list[str]:
-    return [f"c{k}" for k in range(len(node.types))]
+# Times
 
 
 def _time_columns(node: Node) -> list[str]:

@@ -27,7 +27,7 @@ from plait.engines import stored_files
 from plait.engines.data_errors import described, option, shown, unreadable
 from plait.engines.duckdb import Database
 from plait.errors import UserError
-from plait.expressions.spark import type_to_spark
+from plait.expressions.spark import quoted, type_to_spark
 from plait.expressions.types import TIMESTAMP
 from plait.spark import records
 from plait.spark.file_paths import literal_path, pattern_of_file
@@ -113,7 +113,7 @@ def _parquet(reader: DataStreamReader, stream: Stream) -> DataFrame:
     }
     frame = _load(
         reader.format("parquet")
-        .schema(", ".join(f"{_quoted(name)} {type_}" for name, type_ in types.items()))
+        .schema(", ".join(f"{quoted(name)} {type_}" for name, type_ in types.items()))
         .options(datetimeRebaseMode="CORRECTED", int96RebaseMode="CORRECTED"),
         stream,
     )
@@ -129,7 +129,7 @@ def _parquet(reader: DataStreamReader, stream: Stream) -> DataFrame:
                 ),
             )
         )
-        values[name] = _nearest_microsecond(_quoted(name))
+        values[name] = _nearest_microsecond(quoted(name))
     return records.of_values(frame, stream, list(values.values()), F.coalesce(*problems))
 
 
@@ -246,9 +246,5 @@ def _member(name: str) -> str:
     return f"['{name}']" if '"' in name else f'["{name}"]'
 
 
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
-
-
 def _column(name: str) -> Column:
-    return F.col(_quoted(name))
+    return F.col(quoted(name))

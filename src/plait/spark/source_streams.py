@@ -15,7 +15,7 @@ from pyspark.sql.types import DataType
 from plait.catalog import ColumnDefinition, Stream
 from plait.engines.data_errors import described, option
 from plait.errors import UserError, closest
-from plait.expressions.spark import type_to_spark
+from plait.expressions.spark import quoted, type_to_spark
 from plait.expressions.types import INTEGER_BITS, INTEGER_DIGITS, Kind
 from plait.spark import records
 from plait.spark.failures import SPARK_ERRORS, explained
@@ -41,7 +41,7 @@ def read_from_spark(session: SparkSession, stream: Stream) -> DataFrame:
     if format_.lower() in _TOLD_THEIR_COLUMNS and not is_json:
         reader = reader.schema(
             ", ".join(
-                f"{_quoted(column.name)} {column.storage or type_to_spark(column.type)}"
+                f"{quoted(column.name)} {column.storage or type_to_spark(column.type)}"
                 for column in stream.columns
             )
         )
@@ -108,7 +108,7 @@ def _found(frame: DataFrame, stream: Stream, column: ColumnDefinition) -> Column
             f"but its source gives {same[0].dataType.simpleString().upper()}",
             hint="declare that type, and CAST in the queries",
         )
-    return F.col(_quoted(same[0].name))
+    return F.col(quoted(same[0].name))
 
 
 def _fits(given: DataType, column: ColumnDefinition) -> bool:
@@ -142,7 +142,3 @@ def _rehomed(frame: DataFrame, session: SparkSession) -> DataFrame:
     assert jvm is not None
     plan = frame._jdf.queryExecution().logical()
     return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan), session)
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"

@@ -13,7 +13,7 @@ from plait.catalog import Catalog, Stream
 from plait.engines.data_errors import option
 from plait.engines.stored_files import position
 from plait.errors import UserError
-from plait.expressions.spark import type_to_spark
+from plait.expressions.spark import quoted, type_to_spark
 from plait.spark.batch_files import FileLog
 from plait.spark.beats import read_beats
 from plait.spark.generator_source import generator_frame
@@ -103,7 +103,7 @@ class Sources:
             case "generator":
                 folder = self._tickets(stream.name.lower()) if self._tickets else None
                 frame = generator_frame(self._session, stream, folder)
-                return of_values(frame, stream, [F.col(f"`{c.name}`") for c in stream.columns])
+                return of_values(frame, stream, [F.col(quoted(c.name)) for c in stream.columns])
             case _:
                 raise UserError(
                     "no-connector",
