@@ -2,8 +2,8 @@
 
 From the root downwards, what needs no state and is above everything that does (lookups in tables, the first
 rows of a tick) becomes the epilogue. Everything below is lowered node by node, inputs first; a sub-plan that
-is used twice becomes one stage. A join of n inputs becomes a chain of joins of two, in an order in which each
-step has an equality; the equalities that follow from others are used for that.
+is used twice becomes one stage. A join of several inputs becomes a chain of `binary_joins`, in an order in
+which each step has an equality; the equalities that follow from others are used for that.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from plait.deployment.binary_joins import equalities, in_order, predicate_of_step
 from plait.deployment.stages import (
     AggregateStage,
     Distinct,
@@ -31,8 +32,6 @@ from plait.deployment.stages import (
     UniteStage,
 )
 from plait.expressions.nodes import (
-    Call,
-    Column,
     Expression,
     WindowEdge,
     columns_of,
@@ -188,59 +187,12 @@ def _lookups(join: Join, output: Node) -> Iterator[EpilogueStage]:
     moving = _moving(join)
     members = moving
     for table in (k for k in range(len(join.inputs)) if k not in moving):
-        predicate = _predicate_of_step(join, members, table, all_terms=len(members) == 1)
+        predicate = predicate_of_step(join, members, table, all_terms=len(members) == 1)
         members = (*members, table)
         output = Join((output, join.inputs[table]), predicate)
         yield LookupStage(output)
     if members != tuple(sorted(members)):
-        yield FinishStage(_in_order(join, members, output))
-
-
-# Joins of several inputs, two by two
-
-
-def _predicate_of_step(join: Join, members: tuple[int, ...], new: int, *, all_terms: bool) -> Expression:
-    """What of the predicate is about a new input and those joined already (whose columns come first)."""
-    terms = conjuncts(restricted(join, (*members, new)).predicate)
-    first_of_new = sum(len(join.inputs[member].types) for member in members)
-    return conjunction([t for t in terms if all_terms or max(columns_of(t), default=-1) >= first_of_new])
-
-
-def _in_order(join: Join, members: tuple[int, ...], output: Node) -> Project:
-    """The joined columns as the join itself has them."""
-    starts, position = {}, 0
-    for member in members:
-        starts[member] = position
-        position += len(join.inputs[member].types)
-    columns = (starts[k] + i for k, each in enumerate(join.inputs) for i in range(len(each.types)))
-    return Project(output, tuple(Column(index, output.types[index]) for index in columns))
-
-
-def equalities(join: Join | OuterJoin) -> tuple[tuple[Expression, Expression], ...]:
-    """What the predicate of a join of two inputs says is equal: something of the left and of the right.
-
-    Both are over the columns of the join.
-    """
-    first_of_right = join.starts[1]
-    pairs = []
-    for term in conjuncts(join.predicate):
-        if isinstance(term, Call) and term.function == "eq":
-            one, other = term.arguments
-            if _is_left(one, first_of_right) and _is_right(other, first_of_right):
-                pairs.append((one, other))
-            elif _is_left(other, first_of_right) and _is_right(one, first_of_right):
-                pairs.append((other, one))
-    return tuple(pairs)
-
-
-def _is_left(expression: Expression, first_of_right: int) -> bool:
-    columns = columns_of(expression)
-    return bool(columns) and max(columns) < first_of_right
-
-
-def _is_right(expression: Expression, first_of_right: int) -> bool:
-    columns = columns_of(expression)
-    return bool(columns) and min(columns) >= first_of_right
+        yield FinishStage(in_order(join, members, output))
 
 
 # The streaming part
@@ -288,8 +240,8 @@ class _Lowering:
             case Filter(source) | Project(source):
                 part = self.lower(source)
                 return self._add(SelectStage(replace(node, input=part.output), part.stage), part)
-            case Window(source, window):
-                return self._window(node, self.lower(source), window)
+            case Window(source):
+                return self._window(node, self.lower(source))
             case Union(inputs):
                 return self._union(node, [self.lower(source) for source in inputs])
             case Aggregate(source):
@@ -320,15 +272,15 @@ class _Lowering:
             given = below.given
         return _Part(len(self.stages) - 1, stage.output, below.hold_ms, given)
 
-    def _window(self, node: Window, part: _Part, window: object) -> _Part:
+    def _window(self, node: Window, part: _Part) -> _Part:
         if isinstance(part.output.timing, Ticking) and part.given is None:
             raise NotNativeError(
                 "it has a window over the rows of a window, which come before their tick is closed"
             )
         output = replace(node, input=part.output)
-        if isinstance(window, TickWindow):
-            return self._add(TicksStage(output, window, part.stage), part)
-        assert isinstance(window, RangeWindow), window
+        if isinstance(node.window, TickWindow):
+            return self._add(TicksStage(output, node.window, part.stage), part)
+        assert isinstance(node.window, RangeWindow), node.window
         return self._add(KeepStage(output, part.stage), part)
 
     def _union(self, node: Union, parts: Sequence[_Part]) -> _Part:
@@ -357,14 +309,14 @@ class _Lowering:
         while len(members) < len(join.inputs):
             new = self._next(join, members)
             right = self.lower(join.inputs[new])
-            predicate = _predicate_of_step(join, members, new, all_terms=len(members) == 1)
+            predicate = predicate_of_step(join, members, new, all_terms=len(members) == 1)
             step = Join((part.output, right.output), predicate)
             met_first = (join.inputs[0], join.inputs[new]) if len(members) == 1 else (join.inputs[new],)
             self._probe(met_first, max(part.hold_ms, right.hold_ms))
             part = self._binary_join(step, part, right)
             members = (*members, new)
         if members != tuple(sorted(members)):
-            part = self._add(SelectStage(_in_order(join, members, part.output), part.stage), part)
+            part = self._add(SelectStage(in_order(join, members, part.output), part.stage), part)
         return part
 
     def _next(self, join: Join, members: tuple[int, ...]) -> int:
@@ -375,7 +327,7 @@ class _Lowering:
                 restricted(join, members) if len(members) > 1 else join.inputs[members[0]],
                 join.inputs[new],
             )
-            if equalities(Join(sides, _predicate_of_step(join, members, new, all_terms=False))):
+            if equalities(Join(sides, predicate_of_step(join, members, new, all_terms=False))):
                 return new
         if isinstance(join.timing, Windowed):
             raise NotNativeError("it joins rows of streams without an equality, which Spark refuses")

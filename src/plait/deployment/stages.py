@@ -1,9 +1,9 @@
 """What Spark does for a query that runs on its own streaming operators: plain stages, one after the other.
 
-`lowering` makes them from a plan, `spark.native` applies them, `stage_text` explains them. A stage says which
-earlier stages it reads (`inputs`, their places in the list) and what relation it computes (`output`, a plan
-node: its columns, types and timing). All but the last part are streaming operators in append mode; the
-`epilogue` is ordinary work on each micro-batch of their rows, for what needs no state of its own.
+`native_lowering` makes them from a plan, `spark.native` applies them, `stage_text` explains them. A stage
+says which earlier stages it reads (`inputs`, their places in the list) and what relation it computes
+(`output`, a plan node: its columns, types and timing). All but the last part are streaming operators in
+append mode; the `epilogue` is ordinary work on each micro-batch of their rows, for what needs no state.
 
 Spark closes a tick, or gives up a row of a join, by the watermark that reaches the operator. That is the
 query's own, less what the joins below hold back: rows that come out of a join of rows may be as old as the

@@ -171,10 +171,6 @@ class StateFolder:
         return self.manifest.id
 
     @property
-    def phase(self) -> Phase:
-        return self.manifest.phase
-
-    @property
     def spark_lock(self) -> Path:
         return self.path / SPARK_LOCK
 

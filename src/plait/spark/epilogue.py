@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
 
 from plait.batches import Batch
 from plait.catalog import Catalog
-from plait.deployment.stages import EpilogueStage, FinishStage, LookupStage, TopStage
+from plait.deployment.stages import EpilogueStage, FinishStage, LookupStage, Stages, TopStage
 from plait.expressions.arrow import arrow_schema
 from plait.expressions.nodes import Expression
 from plait.expressions.spark import quoted, to_spark, type_to_spark
@@ -35,14 +35,12 @@ from plait.spark.frame_columns import column_names, join_type, joined_names
 
 
 class Epilogue:
-    """`begin` is the relation that the streaming part computes."""
+    """From the relation that the streaming part computes to the result with these columns."""
 
-    def __init__(
-        self, begin: Node, stages: Sequence[EpilogueStage], columns: Sequence[str], catalog: Catalog
-    ) -> None:
-        self._begin = begin
-        self._stages = stages
-        self._end = stages[-1].output if stages else begin
+    def __init__(self, stages: Stages, columns: Sequence[str], catalog: Catalog) -> None:
+        self._begin = stages.streaming[-1].output
+        self._stages = stages.epilogue
+        self._end = stages.output
         self._schema = arrow_schema(columns, self._end.types)
         self._catalog = catalog
 

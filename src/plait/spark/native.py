@@ -33,8 +33,8 @@ from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
 
 from plait.batches import Batch, Outcome, Publish
 from plait.catalog import Catalog
+from plait.deployment.binary_joins import equalities
 from plait.deployment.fragments import Fragment
-from plait.deployment.native_lowering import equalities
 from plait.deployment.stages import (
     AggregateStage,
     Distinct,
@@ -85,7 +85,7 @@ class NativeComputation:
             key: _StreamReader(StreamRows(key, scans, catalog, sources, beats))
             for key, scans in scans_by_stream(_scans(stages)).items()
         }
-        self._epilogue = Epilogue(stages.streaming[-1].output, stages.epilogue, fragment.columns, catalog)
+        self._epilogue = Epilogue(stages, fragment.columns, catalog)
         self._streams = sorted({probe.scan.stream.lower() for probe in stages.probes})
         results = self._epilogue.handed_over(self._applied(stages.streaming))
         results = results.select(

@@ -22,7 +22,7 @@ FORMAT = 1
 # Several queries share a machine; what does not fit is spilled beside the file.
 MEMORY_BYTES = 1024**3
 
-# Batches whose outcomes are remembered: as many as Spark keeps in its checkpoint.
+# Batches whose outcomes are remembered: no fewer than Spark keeps in its checkpoint.
 REMEMBERED_BATCHES = 100
 
 _TABLES = """

@@ -13,6 +13,9 @@ A node's columns are `c0`, `c1`, …; beside them stand its times, in microsecon
 Every expression holds exactly the rows of the node's band, so stores are read by a range of event times, and
 a tick window writes its rows only for ticks of the band. A join of rows combines rows of which one at least
 is in the band: each input's new rows with older rows of the inputs before it and all rows of those after it.
+
+The evaluator prints the same nodes, over all rows at once. The two share nothing but the printers of
+expressions, since each is what the other is tested against.
 """
 
 from __future__ import annotations
@@ -86,7 +89,6 @@ class _Writer:
         self._layout = asked.layout
         self._tables = asked.tables
         self._plan = asked.stage.plan
-        self._band = asked.band
         self._nodes = asked.layout.nodes(asked.stage)
         self._bands = asked.layout.bands(asked.stage, asked.band)
         self._names = {node: f"n{number}" for number, node in enumerate(self._nodes)}
