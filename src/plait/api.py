@@ -115,7 +115,9 @@ class Session:
         if data is not None:
             data.close()
         if self._started_spark is not None:
-            self._started_spark.stop()
+            from plait.spark.session import stop
+
+            stop(self._started_spark)
             self._started_spark = None
 
     def __enter__(self) -> Session:

@@ -2,7 +2,8 @@
 
 Spark's own `stop` interrupts whatever is running. Here a stop is a request: a batch that has begun ends, and
 the next one is not begun (Spark may have planned it already, and runs it at the next start). Only if the
-batch does not end in time is it interrupted, which loses nothing either: it runs again.
+batch does not end in time is it interrupted, which loses nothing either: it runs again. Spark's process may
+end at any moment, also before ours: then the query has ended too.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from threading import Event, Lock
 from time import monotonic, sleep
 from typing import TypeAlias
 
-from py4j.protocol import Py4JError
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+
+from plait.spark.failures import SPARK_ERRORS, is_gone
 
 Frame: TypeAlias = DataFrame
 Session: TypeAlias = SparkSession
@@ -59,7 +60,10 @@ class Execution:
 
     @property
     def is_active(self) -> bool:
-        return bool(self._query.isActive)
+        try:
+            return bool(self._query.isActive)
+        except SPARK_ERRORS:  # it is gone
+            return False
 
     @property
     def failure(self) -> Exception | None:
@@ -68,12 +72,15 @@ class Execution:
             return self._failure
         if self.is_active or self._stopping.is_set():
             return None
-        return self._query.exception()
+        try:
+            return self._query.exception()
+        except SPARK_ERRORS as error:
+            return error
 
     def process_available(self) -> None:
         """Wait until all that is there is processed, and all that this closes."""
         # What ends the query meanwhile, a failure or a stop, is known elsewhere.
-        with suppress(StreamingQueryException, Py4JError):
+        with suppress(*SPARK_ERRORS):
             self._query.processAllAvailable()
 
     def request_stop(self) -> None:
@@ -84,11 +91,12 @@ class Execution:
         """Stop at the end of the batch that is running, or amid it if that takes longer than the limit."""
         self.request_stop()
         deadline = monotonic() + limit_seconds
-        while self.is_active and self._query.status["isTriggerActive"] and monotonic() < deadline:
-            sleep(_POLL_SECONDS)
-        self._interrupted = True
         # The query may have failed just now, which `failure` knows of.
-        with suppress(StreamingQueryException):
+        with suppress(*SPARK_ERRORS):
+            while self.is_active and self._query.status["isTriggerActive"] and monotonic() < deadline:
+                sleep(_POLL_SECONDS)
+        self._interrupted = True
+        with suppress(*SPARK_ERRORS):
             self._query.stop()
         with self._batch:  # Spark does not wait for the handler, but whoever closes what it uses has to
             pass
@@ -100,6 +108,7 @@ class Execution:
             try:
                 self._handler(frame, batch)
             except Exception as error:
-                if not self._interrupted:
+                # Whoever stops us may stop Spark as well, and not wait for the batch.
+                if not (self._interrupted or (self._stopping.is_set() and is_gone(error))):
                     self._failure = error
                 raise

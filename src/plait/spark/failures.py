@@ -16,8 +16,8 @@ from pyspark.errors.exceptions.captured import convert_exception
 from plait.errors import ExternalError, PlaitError, UserError
 from plait.spark.file_paths import path_of_url
 
-# What calls of PySpark may raise.
-SPARK_ERRORS = (PySparkException, Py4JError)
+# What calls of PySpark may raise. A process that is gone refuses the connection.
+SPARK_ERRORS = (PySparkException, Py4JError, ConnectionError)
 
 _FILE = re.compile(r"reading file (\S+?)\.?(?:\s|$)")
 _TYPE = re.compile(r"Parquet column \[(.*?)\]\. Expected Spark type (.+?), actual Parquet type (\w+)")
@@ -27,6 +27,8 @@ _MASTER = re.compile(r"Could not parse Master URL")
 _CONDITION = re.compile(r"^\[[A-Z0-9_.]+\] ")
 _JAVA_CLASS = re.compile(r"^(?:[a-z]\w*\.)+[A-Z][\w$]*(?:: )?")
 _STATE = re.compile(r"\s*SQLSTATE: \w+")
+
+_SHUT_DOWN = ("SparkContext was shut down", "stopped SparkContext")
 
 _MOST_LINES = 6
 _LONGEST_LINE = 300
@@ -38,6 +40,13 @@ def explained(error: Exception, what: str) -> PlaitError:
     """The error that Spark gave, as one of ours. `what` has failed, such as "query `totals`"."""
     if isinstance(error, PlaitError):
         return error
+    if is_gone(error):
+        return ExternalError(
+            "spark-gone",
+            f"{what} stopped: Spark's process has ended",
+            hint="start again, and it goes on without gap or duplicate; "
+            "if nobody ended it, there may be too little memory",
+        )
     messages = [_plain(message) for message in _messages(error)]
     text = "\n".join(messages)
     reason = reason_of(error)
@@ -89,6 +98,13 @@ def explained(error: Exception, what: str) -> PlaitError:
             hint=_REPLACE,
         )
     return ExternalError("spark", f"{what} failed in Spark", detail=reason, hint="its logs say more: --log")
+
+
+def is_gone(error: BaseException) -> bool:
+    """Whether Spark's process has ended, or is about to: nothing can be asked of it any more."""
+    if isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError):
+        return True  # an answer that did not come
+    return isinstance(error, ConnectionError) or any(words in str(error) for words in _SHUT_DOWN)
 
 
 def reason_of(error: BaseException) -> str:

@@ -7,12 +7,14 @@ The system releases it with the JVM.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
 
 from pyspark.sql import SparkSession
 
 from plait.errors import UserError
+from plait.spark.failures import SPARK_ERRORS
 
 _PATIENCE_SECONDS = 60.0
 
@@ -38,4 +40,5 @@ class SparkFolderLock:
             sleep(0.1)
 
     def close(self) -> None:
-        self._file.close()
+        with suppress(*SPARK_ERRORS):  # a Spark that is gone holds nothing
+            self._file.close()

@@ -10,8 +10,9 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pyspark.errors import PySparkRuntimeError
@@ -84,7 +85,7 @@ def session(
     if not log:
         options = f"-Dlog4j2.configurationFile={_QUIET.as_uri()} {wanted.get(_JAVA_OPTIONS, '')}"
         wanted[_JAVA_OPTIONS] = options.strip()
-        _silence_query_errors()
+        _silence_pyspark()
     with _environment_of_spark():
         try:
             builder = SparkSession.builder.master(master).appName("plait")
@@ -108,8 +109,15 @@ def adopted(users: SparkSession) -> SparkSession:
     ours = users.newSession()
     for key, value in {**_CHEAP_BATCHES, **_MEANING}.items():
         ours.conf.set(key, value)
-    _silence_query_errors()
+    _silence_pyspark()
     return ours
+
+
+def stop(session: SparkSession) -> None:
+    """Stop a Spark of our own, which may be gone already."""
+    with warnings.catch_warnings(), suppress(*SPARK_ERRORS):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        session.stop()
 
 
 def divide_among(session: SparkSession, queries: int) -> None:
@@ -129,9 +137,17 @@ def _no_spark_connect(reason: str) -> UnsupportedError:
     )
 
 
-def _silence_query_errors() -> None:
-    # Errors of queries are ours to report; PySpark would also log each as JSON.
+def _silence_pyspark() -> None:
+    """What fails comes to us as an error, which is ours to report; PySpark would also log it."""
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    # With tracebacks: of errors in a batch by a logger of its own, of calls that are broken off, by Ctrl-C or
+    # the end of Spark's process, by the root logger.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_of_no_call)
+
+
+def _is_of_no_call(record: logging.LogRecord) -> bool:
+    return record.module != "java_gateway"
 
 
 @contextmanager
