@@ -22,7 +22,7 @@ BAD = "bad"
 
 
 class Intake(StreamingWork):
-    """One stream while a run reads it. `last_arrival` is when it last brought anything, or the run began."""
+    """One stream while a run reads it. `last_arrival` is when it last brought anything, or was started."""
 
     def __init__(self, stream: Stream, records: Frame, folder: StreamFolder, journal: Journal) -> None:
         super().__init__(f"intake of stream {stream.name}", records, folder.checkpoint)
@@ -33,6 +33,11 @@ class Intake(StreamingWork):
         self.last_arrival = monotonic()
         self.totals = journal.totals()
         self._beaten_us: int | None = None
+        self._is_in_batch = False
+
+    def start(self, run_name: str, trigger_seconds: float | None) -> None:
+        super().start(run_name, trigger_seconds)
+        self.last_arrival = monotonic()
 
     @property
     def watermark_us(self) -> int | None:
@@ -41,15 +46,21 @@ class Intake(StreamingWork):
         return max((us for us in known if us is not None), default=None)
 
     def idle_beat(self) -> int | None:
-        """The time that the stream counts as having reached, if it has been silent for its `idle_timeout`."""
+        """The time that the stream counts as having reached, if it has been silent for its `idle_timeout`.
+
+        Nobody knows that while rows are being read, however long it takes, or when nothing reads any more.
+        """
         timeout_us = self.stream.idle_timeout_us
-        if timeout_us is None or monotonic() - self.last_arrival < timeout_us / 1e6:
+        if timeout_us is None or self._is_in_batch or not self.is_active:
+            return None
+        if monotonic() - self.last_arrival < timeout_us / 1e6:
             return None
         reached_us = int(time() * 1e6) - timeout_us
         self._beaten_us = reached_us - self.stream.delay_us
         return reached_us
 
     def _process(self, frame: Frame, batch: int) -> None:
+        self._is_in_batch = True
         self.journal.begin(batch, dict)
         found = arrivals(frame)
         if found.bad:
@@ -62,3 +73,4 @@ class Intake(StreamingWork):
         if found.rows or found.bad:
             self.last_arrival = monotonic()
             self.rate.add(found.rows)
+        self._is_in_batch = False
