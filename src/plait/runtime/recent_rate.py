@@ -20,14 +20,20 @@ class RecentRate:
         self._lock = Lock()
 
     def add(self, rows: int) -> None:
+        now = self._clock()
         with self._lock:
-            self._rows.append((self._clock(), rows))
+            self._forget(now)
+            self._rows.append((now, rows))
 
     @property
     def per_s(self) -> float:
         now = self._clock()
         with self._lock:
-            while self._rows and self._rows[0][0] < now - SECONDS:
-                self._rows.popleft()
+            self._forget(now)
             seconds = max(1.0, min(SECONDS, now - self._began))
             return sum(rows for _, rows in self._rows) / seconds
+
+    def _forget(self, now: float) -> None:
+        """Also where nobody asks: a run may go on for weeks."""
+        while self._rows and self._rows[0][0] < now - SECONDS:
+            self._rows.popleft()
