@@ -37,7 +37,7 @@ from plait.runtime.snapshot import RunProgress
 from plait.runtime.state import Phase, StateFolder
 from plait.runtime.streaming_work import StreamingWork
 from plait.spark.execution import Frame, Session
-from plait.spark.failures import explained
+from plait.spark.failures import SPARK_ERRORS, explained
 from plait.spark.folder_lock import SparkFolderLock
 from plait.spark.session import divide_among
 from plait.spark.sources import Sources
@@ -102,6 +102,13 @@ class Run:
     def start(self) -> None:
         """Begin, or refuse to. When it returns, all queries run."""
         fragments = self._checked_fragments()
+        try:
+            self._begin(fragments)
+        except SPARK_ERRORS as error:
+            raise explained(error, "the run") from None
+        Thread(target=self._supervise, name="plait run", daemon=True).start()
+
+    def _begin(self, fragments: tuple[Fragment, ...]) -> None:
         with ExitStack() as opened:
             self._state = self._opened_state(fragments)
             opened.callback(self._state.close)
@@ -121,7 +128,6 @@ class Run:
             self._began = monotonic()
             self._start(self._works, self._first_trigger())
             self._open = opened.pop_all()
-        Thread(target=self._supervise, name="plait run", daemon=True).start()
 
     def stop(self) -> None:
         """End at the next batch boundary, and wait for that. What is open stays so, for the next run."""
@@ -200,22 +206,22 @@ class Run:
     def _supervise(self) -> None:
         try:
             with self._open:
-                self._flow()
+                is_all_processed = self._flow()
                 drains = self.extent.drain or self._drain_now.is_set()
                 if drains and not self._stop_wanted.is_set():
-                    self._drain()
+                    self._drain(is_all_processed)
                 self._stop_all()
         except Exception as error:
             self._broken = explained(error, "the run")
         finally:
             self._ended.set()
 
-    def _flow(self) -> None:
-        """Until all that is there is processed, or the time is over, or an end is asked for."""
+    def _flow(self) -> bool:
+        """Until all that is there is processed, or the time is over, or an end is asked for. Whether it ended
+        by the first."""
         deadline = math.inf if self.extent.for_seconds is None else self._began + self.extent.for_seconds
         if self.extent.available_now:
-            self._process_available(deadline)
-            return
+            return self._process_available(deadline)
         # To drain and to run for a time is to drain after that time.
         while not (self._stop_wanted.is_set() or self._drain_now.is_set()):
             self._watch()
@@ -223,9 +229,11 @@ class Run:
                 break
             self._beat_idle_streams()
             self._stop_wanted.wait(min(_WATCH_SECONDS, max(0.0, deadline - monotonic())))
+        return False
 
-    def _process_available(self, deadline: float = math.inf) -> None:
-        """Wait for all works to process what is there; those that end by themselves then have ended."""
+    def _process_available(self, deadline: float = math.inf) -> bool:
+        """Wait for all works to process what is there; those that end by themselves then have ended. Whether
+        they have: a stop, or the deadline, may come before."""
         waiting = [Thread(target=work.process_available, daemon=True) for work in self._works]
         for thread in waiting:
             thread.start()
@@ -234,11 +242,11 @@ class Run:
             if self._stop_wanted.wait(_WATCH_SECONDS) or monotonic() >= deadline:
                 break
         self._watch()
+        return not any(thread.is_alive() for thread in waiting)
 
-    def _drain(self) -> None:
-        if not self.extent.available_now:
-            self._process_available()
-        if self._stop_wanted.is_set():
+    def _drain(self, is_all_processed: bool) -> None:
+        # A beat at the end of time must not overtake rows: they would be late.
+        if not (is_all_processed or self._process_available()):
             return
         ended = [query for query in self._assembly.queries.values() if not query.is_active]
         self._start(ended, _DRAINED_TRIGGER_SECONDS)
@@ -287,6 +295,7 @@ class Run:
     def _stop_all(self) -> None:
         """All end at their next batch boundary, at the same time."""
         reach("stopping")
+        self._watch()  # what has failed by now has not been stopped
         for work in self._works:
             work.request_stop()
         deadline = monotonic() + STOP_LIMIT_SECONDS
