@@ -7,21 +7,14 @@ from pathlib import Path
 import click
 
 from plait.cli.evaluate import FileOrQuery, files_and_queries
-from plait.cli.invocation import FileName, open_session, output_option, progress, write_result
+from plait.cli.invocation import folder_option, open_session, output_option, progress, write_result
 from plait.runtime import DEFAULT_RESULTS
 from plait.runtime.outlets import destination, guarantee
 
 
 @click.command("explain")
 @click.argument("arguments", metavar="FILE... [QUERY]...", nargs=-1, required=True, type=FileOrQuery())
-@click.option(
-    "--results",
-    type=FileName(),
-    default=str(DEFAULT_RESULTS),
-    show_default=True,
-    metavar="DIR",
-    help="Where results would go.",
-)
+@folder_option("--results", DEFAULT_RESULTS, "Where results would go.")
 @output_option
 def command(arguments: tuple[str, ...], results: str, output: str | None) -> None:
     """Say how a query runs on Spark, and why so.

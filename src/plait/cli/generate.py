@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO
 
@@ -19,11 +19,13 @@ import pyarrow.csv
 import pyarrow.parquet
 from click.shell_completion import CompletionItem
 
+from plait.cli.files import written_atomically
 from plait.cli.invocation import FileName, open_session, progress, terminal_width, write_result
+from plait.cli.quantities import DURATION_US, Quantity
 from plait.errors import ExternalError, UserError, closest
 from plait.generators import GENERATORS, Feed, feed
 from plait.generators.slots import exact_rate
-from plait.language.quantities import QuantityError, parse_duration, parse_rate
+from plait.language.quantities import parse_rate
 from plait.quantity_text import counted, rate_text
 from plait.runtime.arrow_rows import json_lines
 from plait.table_text import table_text
@@ -59,22 +61,6 @@ class Time(click.ParamType[int]):
 
 
 @dataclass(frozen=True)
-class Quantity(click.ParamType[float]):
-    """A quantity with a unit, as in SQL."""
-
-    read: Callable[[str], float]
-    name = "quantity"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, int | float):
-            return value
-        try:
-            return self.read(str(value))
-        except QuantityError as error:
-            self.fail(f"{error.message}; {error.hint}", param, ctx)
-
-
-@dataclass(frozen=True)
 class Files:
     """How rows become files."""
 
@@ -101,7 +87,7 @@ class Files:
 )
 @click.option(
     "--file-every",
-    type=Quantity(lambda text: parse_duration(text, positive=True)),
+    type=DURATION_US,
     default="1 minute",
     show_default=True,
     help="How much time a file covers.",
@@ -257,19 +243,11 @@ def _write(files: Files, name: str, source: Feed) -> tuple[int, int]:
 
 
 def _write_file(target: Path, file_format: str, schema: pa.Schema, parts: Iterator[pa.RecordBatch]) -> int:
-    draft = target.with_name(f"_{target.name}.part")
-    try:
-        with draft.open("wb") as file:
-            rows = _WRITERS[file_format](file, schema, parts)
-        if rows:
-            draft.replace(target)
-        else:
-            draft.unlink()
-    except OSError as error:
-        raise ExternalError("output", f"cannot write {target}: {error.strerror or error}") from None
-    finally:
-        draft.unlink(missing_ok=True)
-    return rows
+    first = next(parts, None)
+    if first is None:
+        return 0
+    with written_atomically(target) as file:
+        return _WRITERS[file_format](file, schema, chain([first], parts))
 
 
 def _write_parquet(file: IO[bytes], schema: pa.Schema, parts: Iterator[pa.RecordBatch]) -> int:

@@ -112,6 +112,13 @@ def output_option(function: Decorated) -> Decorated:
     )(function)
 
 
+def folder_option(name: str, default: Path, meaning: str) -> Callable[[Decorated], Decorated]:
+    """`--state` or `--results`, of which a run and its readers have the same default."""
+    return click.option(
+        name, type=FileName(), default=str(default), show_default=True, metavar="DIR", help=meaning
+    )
+
+
 def is_given(context: click.Context, parameter: str) -> bool:
     """Whether an option was written, rather than left at its default."""
     return context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE

@@ -16,6 +16,7 @@ from plait.api import ROWS_SHOWN, ResultRows
 from plait.cli.files import check_overwrites_nothing_read, written_atomically
 from plait.cli.invocation import (
     FileName,
+    folder_option,
     format_or_json,
     is_given,
     json_option,
@@ -56,14 +57,7 @@ class QueryName(click.ParamType[str]):
 @click.command("results")
 @click.argument("query", required=False, type=QueryName())
 @click.option("--all", "all_queries", is_flag=True, help="Of every query, as files in the folder --output.")
-@click.option(
-    "--state",
-    type=FileName(),
-    default=str(DEFAULT_STATE),
-    show_default=True,
-    metavar="DIR",
-    help="The state folder of the run.",
-)
+@folder_option("--state", DEFAULT_STATE, "The state folder of the run.")
 @click.option(
     "--results", type=FileName(), metavar="DIR", help="Where the results are now, if they were moved."
 )

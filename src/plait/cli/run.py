@@ -19,9 +19,9 @@ import click
 
 from plait.api import RUNNABLE_PLANNER, Running
 from plait.cli.invocation import (
-    FileName,
     OneOf,
     files_argument,
+    folder_option,
     format_or_json,
     is_terminal,
     json_option,
@@ -32,8 +32,8 @@ from plait.cli.invocation import (
     write_json,
     write_result,
 )
+from plait.cli.quantities import DURATION_S
 from plait.errors import PlaitError
-from plait.language.quantities import QuantityError, parse_duration
 from plait.planners import PLANNERS
 from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
 from plait.runtime.progress import line, live_table, summary_json, summary_text
@@ -43,20 +43,6 @@ WATCH_SECONDS = 0.1
 LIVE_SECONDS = 0.5
 LINE_SECONDS = 5.0
 STOPPED_AT_ONCE = 130  # 128 + SIGINT, as shells report it
-
-
-class Duration(click.ParamType[float]):
-    """A length of time such as `60s` or `5 minutes`, in seconds."""
-
-    name = "duration"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        try:
-            return parse_duration(str(value), positive=True) / 1e6
-        except QuantityError as error:
-            self.fail(f"{error.message}: {error.hint}", param, ctx)
 
 
 @click.command("run")
@@ -69,25 +55,11 @@ class Duration(click.ParamType[float]):
     metavar="NAME",
     help="independent: every query by itself.",
 )
-@click.option(
-    "--results",
-    type=FileName(),
-    default=str(DEFAULT_RESULTS),
-    show_default=True,
-    metavar="DIR",
-    help="Where results go, in a folder a query.",
-)
-@click.option(
-    "--state",
-    type=FileName(),
-    default=str(DEFAULT_STATE),
-    show_default=True,
-    metavar="DIR",
-    help="What a later run goes on from.",
-)
+@folder_option("--results", DEFAULT_RESULTS, "Where results go, in a folder a query.")
+@folder_option("--state", DEFAULT_STATE, "What a later run goes on from.")
 @click.option(
     "--trigger",
-    type=Duration(),
+    type=DURATION_S,
     default="1 second",
     show_default=True,
     metavar="TIME",
@@ -96,7 +68,7 @@ class Duration(click.ParamType[float]):
 @click.option("--available-now", is_flag=True, help="Process all data that is there, and end.")
 @click.option("--drain", is_flag=True, help="At the end, count the streams as ended: closes every window.")
 @click.option(
-    "--for", "for_seconds", type=Duration(), metavar="TIME", help="End after that time, such as 60s."
+    "--for", "for_seconds", type=DURATION_S, metavar="TIME", help="End after that time, such as 60s."
 )
 @click.option("--master", metavar="URL", help="The Spark master; this machine unless given.")
 @click.option("--log", is_flag=True, help="Show what Spark logs.")
