@@ -1,0 +1,36 @@
+"""Plait in Python: open SQL files, check, plan, evaluate and run them, read results.
+
+The command line is a thin layer over this package, so that both always say the same. In a notebook a plan
+shows itself as a picture, rows and comparisons as tables.
+"""
+
+from __future__ import annotations
+
+from plait.api.check import Check
+from plait.api.plans import Comparison, Plan
+from plait.api.rows import ROWS_SHOWN, EvaluatedRows, ResultRows, Rows
+from plait.api.running import Running, published
+from plait.api.session import (
+    RUNNABLE_PLANNER,
+    Session,
+    open,  # noqa: A004 (reads `plait.open(…)`)
+    open_text,
+    sql_files,
+)
+
+__all__ = [
+    "ROWS_SHOWN",
+    "RUNNABLE_PLANNER",
+    "Check",
+    "Comparison",
+    "EvaluatedRows",
+    "Plan",
+    "ResultRows",
+    "Rows",
+    "Running",
+    "Session",
+    "open",
+    "open_text",
+    "published",
+    "sql_files",
+]

@@ -1,0 +1,93 @@
+"""A run that goes on in the background, and the rows that a run has published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from plait.api.rows import ResultRows
+from plait.errors import PlaitError
+from plait.runtime import DEFAULT_STATE
+
+if TYPE_CHECKING:  # loading these takes a moment, and not every call needs them
+    from plait.runtime.run import Run
+    from plait.runtime.snapshot import RunProgress
+
+
+class Running:
+    """A run that goes on in the background. Leaving a `with` block stops it at a batch boundary."""
+
+    def __init__(self, run: Run, state: Path) -> None:
+        self._run = run
+        self._state = state
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end, at most `timeout` seconds; whether it has come. Raises what went wrong."""
+        ended = self._run.wait(timeout)
+        self._raise_error()
+        return ended
+
+    def stop(self) -> None:
+        """End at the next batch boundary. A later run with the same state goes on from there."""
+        self._run.stop()
+        self._raise_error()
+
+    def drain(self) -> None:
+        """Process all that is there, close everything, and end."""
+        self._run.drain()
+        self._raise_error()
+
+    def progress(self) -> RunProgress:
+        """How far it has come, as plain values."""
+        return self._run.snapshot()
+
+    def results(self, query: str) -> ResultRows:
+        """The rows that were published so far, and those that are kept in memory."""
+        from plait.runtime.outlets import find
+
+        outlet = find(self._state, query)
+        kept = self._run.rows_in_memory(outlet.query)
+        if kept is not None:
+            return ResultRows(outlet.columns, outlet.types, kept)
+        return published(query, self._state)
+
+    @property
+    def has_ended(self) -> bool:
+        return self._run.has_ended
+
+    @property
+    def error(self) -> PlaitError | None:
+        """What went wrong so far. Queries that did not fail go on all the same."""
+        return self._run.error
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._run.stop()
+        if kind is None:
+            self._raise_error()
+
+    def _raise_error(self) -> None:
+        if self._run.error is not None:
+            raise self._run.error
+
+    def __repr__(self) -> str:
+        from plait.runtime.progress import line
+
+        return line(self.progress())
+
+
+def published(query: str, state: str | Path = DEFAULT_STATE, results: str | Path | None = None) -> ResultRows:
+    """The rows of a query that a run with that state folder has published; of the SQL nothing is needed.
+
+    `results` says where the folders of results are, if they were moved since.
+    """
+    from plait.runtime.outlets import find
+    from plait.runtime.results import table
+
+    outlet = find(Path(state), query, None if results is None else Path(results))
+    return ResultRows(outlet.columns, outlet.types, table(outlet))

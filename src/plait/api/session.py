@@ -1,0 +1,238 @@
+"""Opens SQL files, and does with what they declare whatever can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeAlias
+
+from plait import language
+from plait.api.check import Check, counts_text
+from plait.api.plans import Comparison, Plan
+from plait.api.rows import EvaluatedRows, ResultRows
+from plait.api.running import Running, published
+from plait.errors import InfeasibleError, Source, UnsupportedError, UserError, closest
+from plait.planners import DEFAULT_PLANNER, PLANNERS, driver
+from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
+from plait.statistics import Statistics
+from plait.workload import Query, Workload
+
+if TYPE_CHECKING:  # loading these takes a moment, and not every call needs them
+    from plait.evaluator import StoredData
+    from plait.spark.execution import Frame as DataFrame
+    from plait.spark.execution import Session as SparkSession
+
+# The planner whose deployments can be run so far.
+RUNNABLE_PLANNER = "independent"
+
+# A file, a folder, or text that was read already.
+Origin: TypeAlias = str | Path | Source
+
+
+def open(  # noqa: A001 (reads `plait.open(…)`)
+    path: Origin | Sequence[Origin], *, spark: SparkSession | None = None
+) -> Session:
+    """Open one or several SQL files; a folder stands for all `*.sql` files in it, in order of their names.
+
+    What is run runs in the Spark that is given; without one, a Spark on this machine is started when needed.
+    """
+    origins = [path] if isinstance(path, str | Path | Source) else list(path)
+    if not origins:
+        raise UserError("no-files", "no files are given to open", hint="name SQL files, or folders of them")
+    texts = [text for origin in origins for text in sql_files(origin)]
+    names = [each.name if isinstance(each, Source) else str(each) for each in origins]
+    return _session(language.load(texts), " and ".join(names), spark)
+
+
+def open_text(
+    text: str, name: str = "<sql>", base: Path | None = None, *, spark: SparkSession | None = None
+) -> Session:
+    """Open SQL text. Paths in it are relative to `base`, the current folder unless given."""
+    return _session(language.load_text(text, name=name, base=base or Path.cwd()), name, spark)
+
+
+def _session(workload: Workload, origin: str, spark: SparkSession | None) -> Session:
+    catalog = workload.catalog
+    if not (catalog.streams or catalog.tables or catalog.sites or workload.queries):
+        raise UserError("no-statements", f"nothing is declared in {origin}", hint="see docs/language.md")
+    return Session(workload, spark)
+
+
+def sql_files(origin: Origin) -> list[Path | Source]:
+    """What an argument of `open` stands for: the files of a folder, in order of their names, or itself."""
+    if isinstance(origin, Source):
+        return [origin]
+    if not str(origin):
+        raise UserError("source-file", "a file's name is empty", hint="`.` is the current folder")
+    path = Path(origin)
+    try:
+        if not path.is_dir():
+            return [path]
+        files = sorted(path.glob("*.sql"))
+    except OSError:
+        return [path]  # reading it will say what is wrong with it
+    if not files:
+        raise UserError("no-files", f"the folder {path} holds no .sql files")
+    return [*files]
+
+
+class Session:
+    """What some SQL files declare, bound and checked: every stream, table, site, link and query.
+
+    Evaluating reads stored data into memory and keeps it for the next query, and running starts a Spark if
+    none was given; `close`, or leaving a `with` block, lets go of both. A Spark that was given is left alone.
+    """
+
+    def __init__(self, workload: Workload, spark: SparkSession | None = None) -> None:
+        self.workload = workload
+        self._given_spark = spark
+        self._started_spark: SparkSession | None = None
+
+    def close(self) -> None:
+        """Let go of the stored data and of a Spark that was started for this. Both come back when needed."""
+        data = vars(self).pop("_data", None)
+        if data is not None:
+            data.close()
+        if self._started_spark is not None:
+            from plait.spark.session import stop
+
+            stop(self._started_spark)
+            self._started_spark = None
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The names of the queries, in the order of their declaration."""
+        return tuple(query.name for query in self.workload.queries.values())
+
+    def query(self, name: str) -> Query:
+        found = self.workload.queries.get(name.lower())
+        if found is None:
+            raise UserError("unknown-query", f"there is no query `{name}`", hint=closest(name, self.queries))
+        return found
+
+    def check(self, *, sample: bool = False) -> Check:
+        """What was declared. That there is nothing wrong with it is known since it was opened.
+
+        With `sample`, rates, sizes and numbers of distinct values are also estimated from stored data.
+        """
+        return Check(self.workload, self._sampled if sample else None)
+
+    def plan(self, planner: str = DEFAULT_PLANNER, *, sample: bool = False) -> Plan:
+        """Plan all queries together. Nothing is run. With `sample`, what is not declared is estimated."""
+        return self.compare([planner], sample=sample)[0]
+
+    def compare(self, planners: Sequence[str] = tuple(PLANNERS), *, sample: bool = False) -> Comparison:
+        """Plan with several planners, all of them unless named, under the same statistics."""
+        statistics = self._sampled if sample else None
+        reports = driver.compare(self.workload, planners, statistics=statistics)
+        return Comparison([Plan(report) for report in reports])
+
+    def evaluate(self, query: str, *, as_of_watermark: bool = False) -> EvaluatedRows:
+        """The rows that a query means over the stored data.
+
+        Streams count as ended; with `as_of_watermark` only what their watermark has closed is given.
+        """
+        from plait.evaluator import evaluate
+
+        return EvaluatedRows(evaluate(self.query(query), self._data, closed_only=as_of_watermark))
+
+    def explain(self, query: str) -> str:
+        """How a query runs: on Spark's own operators or, where they cannot, in DuckDB, and why."""
+        from plait.deployment.lowering import fragments
+        from plait.deployment.stage_text import fragment_text
+
+        name = self.query(query).name
+        deployment = self.plan(RUNNABLE_PLANNER).deployment
+        for fragment in fragments(deployment, self.workload.catalog):
+            if fragment.query == name:
+                return fragment_text(fragment, self.workload.catalog)
+        refused = next(each for each in deployment.refused if each.name == name)
+        raise InfeasibleError("not-admitted", f"query `{name}` is not run", detail=refused.reason)
+
+    def run(
+        self,
+        planner: str = RUNNABLE_PLANNER,
+        *,
+        state: str | Path = DEFAULT_STATE,
+        results: str | Path = DEFAULT_RESULTS,
+        available_now: bool = False,
+        drain: bool = False,
+        for_seconds: float | None = None,
+        trigger_seconds: float = 1.0,
+        streams: Mapping[str, DataFrame] | None = None,
+        master: str | None = None,
+        log: bool = False,
+    ) -> Running:
+        """Run all queries on Spark; returns when they run.
+
+        It goes on until it is stopped or, with `for_seconds`, the time is over. With `available_now` all data
+        that is there is processed; with `drain` the streams count as ended after that, which closes every
+        window. What is in the folder `state` is gone on with. `streams` gives the rows of streams without
+        connector, as streaming DataFrames. `master` and `log` are for a Spark that is started for this:
+        where it runs, this machine unless given, and whether it shows its logs.
+        """
+        from plait.runtime.run import Extent, Run
+
+        if planner != RUNNABLE_PLANNER:
+            raise UnsupportedError(
+                "planner-runs",
+                f"what the planner `{planner}` plans cannot be run yet",
+                hint=f"use `{RUNNABLE_PLANNER}`: every query by itself",
+            )
+        extent = Extent(trigger_seconds, available_now, drain, for_seconds)
+        run = Run(
+            self.workload,
+            self.plan(planner).deployment,
+            planner=planner,
+            spark_version=self._spark_version,
+            connect=lambda: self._connected_spark(master, log),
+            state=Path(state),
+            results=Path(results),
+            extent=extent,
+            frames=streams,
+        )
+        run.start()
+        return Running(run, Path(state))
+
+    @property
+    def _spark_version(self) -> str:
+        return version("pyspark") if self._given_spark is None else self._given_spark.version
+
+    def _connected_spark(self, master: str | None, log: bool) -> SparkSession:
+        from plait.spark.session import adopted, session
+
+        if self._given_spark is not None:
+            return adopted(self._given_spark)
+        if self._started_spark is None:
+            self._started_spark = session(master, log=log)
+        return self._started_spark
+
+    def results(self, query: str, *, state: str | Path = DEFAULT_STATE) -> ResultRows:
+        """The rows of a query that a run with that state folder has published, also while it goes on."""
+        return published(self.query(query).name, state)
+
+    @cached_property
+    def _sampled(self) -> Statistics:
+        from plait.engines.sampling import sample
+
+        return sample(self.workload.catalog)
+
+    @cached_property
+    def _data(self) -> StoredData:
+        from plait.evaluator import StoredData
+
+        return StoredData.from_catalog(self.workload.catalog)
+
+    def __repr__(self) -> str:
+        return f"Session({counts_text(self.workload)})"
