@@ -67,6 +67,7 @@ class IncrementalQuery:
         before = self._state.progress()
         if batch.id <= before.batch:
             return self._state.outcome(batch.id)
+        self._state.check_next(batch.id, before)
         with self._database.transaction():
             seen_us, late_rows = self._take(before, rows, beats)
             watermark_us = self._watermark_us(before, seen_us)

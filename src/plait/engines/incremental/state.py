@@ -61,6 +61,14 @@ class State:
         done = self.database.fetch("SELECT id, seen_us, watermark_us FROM batches ORDER BY id DESC LIMIT 1")
         return Progress(*done[0]) if done else Progress()
 
+    def check_next(self, batch: int, before: Progress) -> None:
+        """Batches come one after the other: a file from which some are missing is an old copy."""
+        if batch != before.batch + 1:
+            raise self._unusable(
+                "the state of a query is older than Spark's",
+                f"it ends with batch {before.batch}, and batch {batch} is next",
+            )
+
     def outcome(self, batch: int) -> Outcome:
         """What a batch gave that was done before; nothing is known any more of those long ago."""
         done = self.database.fetch(

@@ -334,6 +334,16 @@ def test_a_state_of_another_plan_is_refused(path: Path) -> None:
     assert raised.value.hint
 
 
+def test_an_old_copy_of_a_state_is_refused(path: Path) -> None:
+    running = Running(COUNTS, path)
+    running.apply(0, a=[(1, 1, 0)])
+    with pytest.raises(ExternalError, match="older than Spark's") as raised:
+        running.apply(2, a=[(1, 1, 40)])
+    assert "ends with batch 0, and batch 2 is next" in raised.value.detail
+    assert not running.published.tables[1:]
+    running.apply(1, a=[(1, 1, 40)])
+
+
 def test_a_state_of_another_format_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Running(COUNTS, path).query.close()
     monkeypatch.setattr(state, "FORMAT", 99)
