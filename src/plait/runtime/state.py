@@ -187,10 +187,16 @@ class StateFolder:
     def prepare(self) -> None:
         """Make the folders that queries are built over."""
         with _reported(self.path):
-            for name in self.manifest.declarations.queries:
-                self.query(name).beats.mkdir(parents=True, exist_ok=True)
-            for name in self.manifest.declarations.streams:
-                self.stream(name).bad.mkdir(parents=True, exist_ok=True)
+            queries = [self.query(name) for name in self.manifest.declarations.queries]
+            streams = [self.stream(name) for name in self.manifest.declarations.streams]
+            if self.is_new:
+                # A start that was killed may have left some, for what was declared then.
+                for path in (*(query.path for query in queries), *(stream.path for stream in streams)):
+                    rmtree(path, ignore_errors=True)
+            for query in queries:
+                query.beats.mkdir(parents=True, exist_ok=True)
+            for stream in streams:
+                stream.bad.mkdir(parents=True, exist_ok=True)
             self.tables.mkdir(exist_ok=True)
 
     def create(self) -> None:

@@ -95,8 +95,11 @@ def test_a_crash_before_the_manifest_begins_anew(tmp_path: Path) -> None:
     (tmp_path / "state" / f"_draft.{MANIFEST}").write_text("{")
     state.query("high").beats.mkdir(parents=True)
     state._lock.release()
+    (state.query("high").path / "state.duckdb").write_text("of another plan")
     again = opened(tmp_path / "state", declared(READINGS, HIGH))
     assert again.is_new
+    again.prepare()
+    assert list(again.query("high").path.iterdir()) == [again.query("high").beats]
     again.close()
 
 
