@@ -69,6 +69,7 @@ class TableVersions:
                 continue  # it was being changed
             if _seen(table)[0] == version:
                 draft.replace(self.path(table.name, version))
+                _flush_folder(draft.parent)
                 reach("table-stored")
                 return version
         raise ExternalError(
@@ -114,6 +115,15 @@ def _write(table: Table, draft: Path) -> None:
             raise ExternalError(
                 "table-not-kept", f"{described(table)} cannot be copied to {draft.parent}", detail=detail
             ) from None
+
+
+def _flush_folder(folder: Path) -> None:
+    """The version is there, also after a power cut, before a journal names it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _item(value: str, column: ColumnDefinition) -> str:
