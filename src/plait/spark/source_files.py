@@ -28,7 +28,7 @@ from plait.engines.data_errors import described, option, shown, unreadable
 from plait.engines.duckdb import Database
 from plait.errors import UserError
 from plait.expressions.spark import quoted, type_to_spark
-from plait.expressions.types import TIMESTAMP
+from plait.expressions.types import TIMESTAMP, Kind
 from plait.spark import records
 from plait.spark.file_paths import literal_path, pattern_of_file
 
@@ -99,8 +99,23 @@ def json_records(frame: DataFrame, stream: Stream, line: Column) -> DataFrame:
     problem = F.coalesce(
         F.when(~F.is_valid_utf8("line"), F.lit("the line is no UTF-8")),
         F.when(~is_one_object, F.lit("the line is no JSON object")),
+        *(
+            _too_large(column.name, variant, text)
+            for column, text in zip(stream.columns, texts, strict=True)
+            if column.type.kind is Kind.DOUBLE
+        ),
     )
     return records.of_texts(parsed, stream, texts, problem, F.make_valid_utf8("line"))
+
+
+def _too_large(name: str, parsed: Column, text: Column) -> Column:
+    """Infinity has to be written as a text: a number that reads so was too large."""
+    member = F.variant_get(parsed, f"$[0]{_member(name)}", "variant")
+    is_number = F.schema_of_variant(member) != F.lit("STRING")
+    return F.when(
+        text.isin("Infinity", "-Infinity") & is_number,
+        F.lit(f"column `{name}` holds a number that is too large"),
+    )
 
 
 def _parquet(reader: DataStreamReader, stream: Stream) -> DataFrame:
