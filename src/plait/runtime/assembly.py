@@ -71,7 +71,7 @@ def assemble(
     for key in sorted({key for query in queries.values() for key in query.streams}):
         stream_folder = state.stream(key)
         journal = _opened(Journal(stream_folder.journal), opened)
-        intakes[key] = Intake(catalog.stream(key), sources.records(key), stream_folder, journal)
+        intakes[key] = Intake(catalog.stream(key), sources, stream_folder, journal)
     return Assembly(queries, intakes)
 
 

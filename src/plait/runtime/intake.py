@@ -7,6 +7,7 @@ batch that runs again replaces it.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from time import monotonic, time
 
 from plait.catalog import Stream
@@ -17,6 +18,7 @@ from plait.runtime.state import StreamFolder
 from plait.runtime.streaming_work import StreamingWork
 from plait.spark.arrivals import arrivals
 from plait.spark.execution import Frame
+from plait.spark.sources import Sources
 
 BAD = "bad"
 
@@ -24,14 +26,16 @@ BAD = "bad"
 class Intake(StreamingWork):
     """One stream while a run reads it. `last_arrival` is when it last brought anything, or was started."""
 
-    def __init__(self, stream: Stream, records: Frame, folder: StreamFolder, journal: Journal) -> None:
-        super().__init__(f"intake of stream {stream.name}", records, folder.checkpoint)
+    def __init__(self, stream: Stream, sources: Sources, folder: StreamFolder, journal: Journal) -> None:
+        super().__init__(f"intake of stream {stream.name}", sources.records(stream.name), folder.checkpoint)
         self.stream = stream
         self.folder = folder
         self.journal = journal
         self.rate = RecentRate()
         self.last_arrival = monotonic()
         self.totals = journal.totals()
+        self._sources = sources
+        self._files = sources.files_read(stream.name, folder.checkpoint)
         self._beaten_us: int | None = None
         self._is_in_batch = False
 
@@ -44,6 +48,10 @@ class Intake(StreamingWork):
         """As rows have moved it, and beats of this run."""
         known = (self.totals.watermark_us, self._beaten_us)
         return max((us for us in known if us is not None), default=None)
+
+    def changed_files(self) -> tuple[Path, ...]:
+        """Files that were changed after they had been read, which nobody reads again."""
+        return () if self._files is None else self._files.changed()
 
     def idle_beat(self) -> int | None:
         """The time that the stream counts as having reached, if it has been silent for its `idle_timeout`.
@@ -62,6 +70,9 @@ class Intake(StreamingWork):
     def _process(self, frame: Frame, batch: int) -> None:
         self._is_in_batch = True
         self.journal.begin(batch, dict)
+        self._sources.check_batch([self.stream.name], self.folder.checkpoint)
+        if self._files is not None:
+            self._files.begin_batch()
         found = arrivals(frame)
         if found.bad:
             lines = "".join(f"{json.dumps(record)}\n" for record in found.bad)

@@ -21,6 +21,8 @@ from plait.table_text import printable, table_text
 
 QUERIES_SHOWN = 20
 REASONS_SHOWN = 3
+# Clocks differ, and zones are mixed up: less than that is nothing to speak of.
+FAR_AHEAD_US = 3_600_000_000
 
 _STREAM_COLUMNS = ("stream", "rows", "rows/s", "watermark", "behind", "bad records")
 _QUERY_COLUMNS = ("query", "rows", "rows/s", "late", "batch", "")
@@ -37,6 +39,7 @@ def live_table(progress: RunProgress) -> RenderableType:
     ]
     if more:
         parts.append(Text(f"… and {counted(more, 'more query', 'more queries')}", style="dim"))
+    parts += [Text(warning, style="yellow") for warning in _warnings(progress)]
     parts.append(Text(f"{duration_text(progress.seconds)}; Ctrl-C stops cleanly", style="dim"))
     return Group(*parts)
 
@@ -60,7 +63,8 @@ def line(progress: RunProgress) -> str:
     batches = [query.batch_seconds for query in queries if query.batch_seconds is not None]
     slowest = f"; batches take up to {duration_text(max(batches))}" if batches else ""
     nothing = "".join(f"; no rows yet of {why}" for why in _reasons(queries))
-    return f"{duration_text(progress.seconds)}: {streams}; {', '.join(counts)}{slowest}{nothing}"
+    warnings = "".join(f"; {warning}" for warning in _warnings(progress))
+    return f"{duration_text(progress.seconds)}: {streams}; {', '.join(counts)}{slowest}{nothing}{warnings}"
 
 
 def summary_text(progress: RunProgress, width: int | None = None) -> str:
@@ -72,6 +76,7 @@ def summary_text(progress: RunProgress, width: int | None = None) -> str:
     parts = [table_text(_SUMMARY_COLUMNS, cells, numeric={1, 2}, width=width)]
     parts += _section("late rows, left out of some results", map(_late_text, progress.queries))
     parts += _section("bad records", map(_bad_text, progress.streams))
+    parts += _section("to be looked at", _warnings(progress))
     parts += _section(
         "not exactly once",
         (f"{q.name}: {q.guarantee}" for q in progress.queries if not q.guarantee.startswith("exactly once")),
@@ -96,9 +101,12 @@ def summary_json(progress: RunProgress) -> dict[str, Any]:
                 "watermark_us": stream.watermark_us,
                 "bad_records": stream.bad_records,
                 "bad_folder": None if stream.bad_folder is None else str(stream.bad_folder),
+                "ahead_us": stream.ahead_us,
+                "changed_files": [str(file) for file in stream.changed_files],
             }
             for stream in progress.streams
         ],
+        "warnings": list(_warnings(progress)),
         "queries": [
             {
                 "name": query.name,
@@ -182,6 +190,24 @@ def _late_text(query: QueryProgress) -> str:
 def _bad_text(stream: StreamProgress) -> str:
     where = "" if stream.bad_folder is None else f", in {stream.bad_folder}"
     return f"{stream.bad_records:,} of {stream.name}{where}" if stream.bad_records else ""
+
+
+def _warnings(progress: RunProgress) -> Iterator[str]:
+    """What may be wrong with the data of streams, and would otherwise go unnoticed."""
+    for stream in progress.streams:
+        if stream.ahead_us > FAR_AHEAD_US:
+            ahead = duration_text(stream.ahead_us / 1e6)
+            yield (
+                f"the watermark of {stream.name} is {ahead} ahead of the clock, so rows of today come late: "
+                "max_future = '1 hour' keeps rows from the future aside"
+            )
+        if stream.changed_files:
+            more = len(stream.changed_files) - 1
+            others = f" and {counted(more, 'other file')}" if more else ""
+            yield (
+                f"{stream.changed_files[0]}{others} of {stream.name} changed after being read, and "
+                "what is new is not read: put new rows into new files"
+            )
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:

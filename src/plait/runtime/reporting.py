@@ -19,12 +19,13 @@ from plait.workload import Workload
 def report(
     workload: Workload, assembly: Assembly, results: Path, seconds: float, trigger_seconds: float | None
 ) -> RunProgress:
-    streams = {key: _stream(intake, assembly) for key, intake in assembly.intakes.items()}
+    now_us = int(time() * 1e6)
+    streams = {key: _stream(intake, assembly, now_us) for key, intake in assembly.intakes.items()}
     queries = [_query(workload, query, results, streams) for query in assembly.queries.values()]
-    return RunProgress(seconds, int(time() * 1e6), tuple(streams.values()), tuple(queries), trigger_seconds)
+    return RunProgress(seconds, now_us, tuple(streams.values()), tuple(queries), trigger_seconds)
 
 
-def _stream(intake: Intake, assembly: Assembly) -> StreamProgress:
+def _stream(intake: Intake, assembly: Assembly, now_us: int) -> StreamProgress:
     counts = intake.totals.counts
     bad = counts.get(BAD, 0)
     return StreamProgress(
@@ -34,6 +35,8 @@ def _stream(intake: Intake, assembly: Assembly) -> StreamProgress:
         watermark_us=_watermark_us(intake, assembly),
         bad_records=bad,
         bad_folder=intake.folder.bad if bad else None,
+        ahead_us=max(0, (intake.totals.watermark_us or 0) - now_us),
+        changed_files=intake.changed_files(),
     )
 
 

@@ -21,7 +21,7 @@ from time import monotonic
 
 import pyarrow as pa
 
-from plait.catalog import Stream
+from plait.catalog import Stream, revealed
 from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Fragment
 from plait.deployment.lowering import fragments as fragments_of
@@ -31,6 +31,7 @@ from plait.plan.nodes import sources_of
 from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
 from plait.runtime.assembly import Assembly, assemble
 from plait.runtime.declarations import declarations_of
+from plait.runtime.outlets import folder_of
 from plait.runtime.reporting import report
 from plait.runtime.sinks import MemorySink
 from plait.runtime.snapshot import RunProgress
@@ -150,7 +151,9 @@ class Run:
     @property
     def error(self) -> PlaitError | None:
         """What went wrong so far: an error for each query and intake that failed."""
-        errors = [work.error for work in self._works if work.error is not None]
+        # A file that cannot be read fails the queries of its stream and the intake, in the same words.
+        found = {work.error.render(): work.error for work in self._works if work.error is not None}
+        errors = [*found.values()]
         errors += [self._broken] if self._broken is not None else []
         return errors[0] if len(errors) == 1 else ErrorReport(errors) if errors else None
 
@@ -168,6 +171,7 @@ class Run:
 
     def _checked_fragments(self) -> tuple[Fragment, ...]:
         catalog = self.workload.catalog
+        self._check_extent()
         for name in self._frames:
             if name not in catalog.streams:
                 names = [stream.name for stream in catalog.streams.values()]
@@ -181,7 +185,34 @@ class Run:
         for fragment in fragments:
             for name in sorted(sources_of(fragment.plan)[0]):
                 self._check_has_rows(catalog.stream(name), fragment.query)
+                self._check_is_apart(catalog.stream(name))
         return fragments
+
+    def _check_extent(self) -> None:
+        if not 0 <= self.extent.trigger_seconds < math.inf:
+            raise UserError("trigger", "the time between micro-batches is negative, or no number")
+        if self.extent.for_seconds is not None and not self.extent.for_seconds >= 0:
+            raise UserError("run-time", "the time to run for is negative, or no number")
+
+    def _check_is_apart(self, stream: Stream) -> None:
+        """What is written below the folder of a stream would be taken for files of the stream."""
+        if stream.connector != "files" or stream.name.lower() in self._frames:
+            return
+        folder = Path(revealed(stream.options["path"])).absolute()
+        queries = [self.workload.query(each.name) for each in self._deployment.admitted]
+        written = [("the state", self._state_path)]
+        written += [
+            (f"the results of `{query.name}`", folder_of(query, self._results))
+            for query in queries
+            if query.sink.kind.writes_files
+        ]
+        for what, path in written:
+            if path.absolute().is_relative_to(folder):
+                raise UserError(
+                    "folder-in-source",
+                    f"{what} would be written into the folder that the stream `{stream.name}` is read from",
+                    hint="name another with --state, --results or INTO, or give the stream its own folder",
+                )
 
     def _check_has_rows(self, stream: Stream, query: str) -> None:
         if not stream.connector and stream.name.lower() not in self._frames:

@@ -26,7 +26,9 @@ class QueryState(StrEnum):
 @dataclass(frozen=True)
 class StreamProgress:
     """`watermark_us` is the greatest event time seen less the stream's delay, or what a heartbeat made of it;
-    None before the first row. `bad_folder` holds the bad records, once there are any."""
+    None before the first row. `bad_folder` holds the bad records, once there are any. `ahead_us` is how far
+    rows have moved the watermark ahead of the clock, 0 if they have not. `changed_files` were changed after
+    they had been read."""
 
     name: str
     rows: int = 0
@@ -34,6 +36,8 @@ class StreamProgress:
     watermark_us: int | None = None
     bad_records: int = 0
     bad_folder: Path | None = None
+    ahead_us: int = 0
+    changed_files: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)

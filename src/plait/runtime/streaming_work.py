@@ -50,6 +50,7 @@ class StreamingWork:
             failure = self._execution.failure
             if failure is not None:
                 self.error = explained(failure, self.label)
+                self.error.hint = self.error.hint or "mend that and start again: no row is lost or doubled"
 
     def process_available(self) -> None:
         """Wait until all that is there is processed; an execution that has ended waits for nothing."""

@@ -17,6 +17,8 @@ from plait.spark.file_paths import path_of_url
 # A batch reads the files of its sources' last step and, if a crash came between noting and planning, of one
 # or two before.
 _STEPS_OF_A_BATCH = 3
+# To look whether a file has changed takes a call of `stat`.
+_FILES_WATCHED = 1000
 
 
 class FileLog:
@@ -49,6 +51,36 @@ class FileLog:
             if step in steps:
                 yield from _files(steps[step], step)
         self._seen[folder] = last
+
+
+class FilesRead:
+    """The files that a query has read lately, as they were then. What is added to a file afterwards is never
+    read: Spark knows files by their names."""
+
+    def __init__(self, checkpoint: Path) -> None:
+        self._log = FileLog(checkpoint)
+        self._as_read: dict[Path, tuple[int, int]] = {}
+
+    def begin_batch(self) -> None:
+        """Take note of the files that come now, before they are read."""
+        as_read = {
+            **self._as_read,
+            **{file: status for file in self._log.news() if (status := _status(file))},
+        }
+        self._as_read = dict(list(as_read.items())[-_FILES_WATCHED:])
+
+    def changed(self) -> tuple[Path, ...]:
+        """Those that are no longer as they were when they were read. One that was taken away is no matter."""
+        return tuple(file for file, before in self._as_read.items() if (_status(file) or before) != before)
+
+
+def _status(file: Path) -> tuple[int, int] | None:
+    """Size and time of change; None if it is not there."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
 
 
 def _files(log: Path, step: int) -> Iterator[Path]:

@@ -33,7 +33,8 @@ _SHUT_DOWN = ("SparkContext was shut down", "stopped SparkContext")
 _MOST_LINES = 6
 _LONGEST_LINE = 300
 
-_REPLACE = "put a readable file in its place (an empty one, to do without its rows) and start again"
+# The batch that reads the file is planned, and will read what has its name.
+REPLACE = "put a readable file in its place (an empty one, to do without its rows) and start again"
 
 
 def explained(error: Exception, what: str) -> PlaitError:
@@ -62,14 +63,14 @@ def explained(error: Exception, what: str) -> PlaitError:
             "stored-type",
             f"{what} reads the column `{column}` as {declared.upper()}, but it is stored as {stored}",
             detail=_in_file(text),
-            hint=f"{_REPLACE}; or declare the stored type, CAST in the queries and begin anew",
+            hint=f"{REPLACE}; or declare the stored type, CAST in the queries and begin anew",
         )
     if found := _HEADER.search(text):
         return UserError(
             "stored-columns",
             f"{what} reads a CSV file whose first line is not that of the others",
             detail=f"{_in_file(text)}: {found[1].strip()}\nin the others: {found[2].strip()}",
-            hint=_REPLACE,
+            hint=REPLACE,
         )
     if found := _NO_FORMAT.search(text):
         return UserError(
@@ -95,7 +96,7 @@ def explained(error: Exception, what: str) -> PlaitError:
             "unreadable-data",
             f"{what} reads a file that cannot be read{_named(text)}",
             detail=reason,
-            hint=_REPLACE,
+            hint=REPLACE,
         )
     return ExternalError("spark", f"{what} failed in Spark", detail=reason, hint="its logs say more: --log")
 

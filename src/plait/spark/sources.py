@@ -14,8 +14,9 @@ from plait.engines.data_errors import option
 from plait.engines.stored_files import position
 from plait.errors import UserError
 from plait.expressions.spark import quoted, type_to_spark
-from plait.spark.batch_files import FileLog
+from plait.spark.batch_files import FileLog, FilesRead
 from plait.spark.beats import read_beats
+from plait.spark.failures import REPLACE
 from plait.spark.generator_source import generator_frame
 from plait.spark.records import judged, of_values
 from plait.spark.source_files import FileChecks, read_files
@@ -51,10 +52,21 @@ class Sources:
         files = self._logs.setdefault(checkpoint, FileLog(checkpoint)).news() if watched else []
         for stream in watched:
             path = Path(option(stream, "path")).absolute()
-            # An empty file has no rows, and so none that lack anything.
-            self._checks.check_columns(
-                stream, [f for f in files if path in (f, f.parent) and f.exists() and f.stat().st_size > 0]
-            )
+            try:
+                # An empty file has no rows, and so none that lack anything.
+                self._checks.check_columns(
+                    stream,
+                    [f for f in files if path in (f, f.parent) and f.exists() and f.stat().st_size > 0],
+                )
+            except FileNotFoundError:
+                continue  # it was taken away just now: Spark will say so
+            except UserError as error:
+                raise UserError(error.code, error.message, detail=error.detail, hint=REPLACE) from None
+
+    def files_read(self, stream: str, checkpoint: Path) -> FilesRead | None:
+        """The files that a query reads of a stream alone; None if the stream has none."""
+        is_of_files = self._catalog.stream(stream).connector == "files" and stream.lower() not in self._frames
+        return FilesRead(checkpoint) if is_of_files else None
 
     def rows(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame:
         """The stream's good rows, and the beats for it: a streaming frame.

@@ -24,7 +24,8 @@ def intake(tmp_path: Path) -> Iterator[Intake]:
     """One that runs, and has brought nothing for a minute."""
     stream = Stream("s", (), "files", event_time="at", idle_timeout_us=5 * SECOND_US)
     journal = Journal(tmp_path / "journal.sqlite")
-    intake = Intake(stream, MagicMock(), StreamFolder(tmp_path), journal)
+    sources = MagicMock(files_read=MagicMock(return_value=None))
+    intake = Intake(stream, sources, StreamFolder(tmp_path), journal)
     intake._execution = MagicMock(is_active=True)
     intake.last_arrival = monotonic() - 60
     yield intake

@@ -124,6 +124,18 @@ def test_the_summary_for_machines_is_json() -> None:
     assert query["error"]["message"] == "the disk is full"
 
 
+def test_data_that_may_be_wrong_is_told() -> None:
+    ahead = replace(READINGS, ahead_us=3 * 86_400_000_000, changed_files=(Path("a.csv"), Path("b.csv")))
+    progress = replace(PROGRESS, streams=(ahead,))
+    clock = "the watermark of readings is 3 days ahead of the clock"
+    files = "a.csv and 1 other file of readings changed after being read"
+    for shown in (on_terminal(progress), line(progress), summary_text(progress)):
+        assert clock in shown
+        assert files in shown
+    assert [words.split(",")[0] for words in summary_json(progress)["warnings"]] == [clock, files]
+    assert "ahead" not in summary_text(replace(PROGRESS, streams=(replace(ahead, ahead_us=1_000_000),)))
+
+
 def test_a_run_without_queries_is_shown_too() -> None:
     nothing = RunProgress(0.0, NOON)
     assert line(nothing)
