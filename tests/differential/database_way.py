@@ -32,10 +32,9 @@ from plait.evaluator import StoredData
 from plait.expressions.arrow import arrow_schema
 from plait.plan.nodes import Node
 from plait.rewrite import canonicalise
+from plait.runtime.beats import END_OF_TIME_US
 from plait.workload import Query, Workload
 
-# The year 20000: after everything that a stream can hold.
-END_OF_TIME_US = 568_971_820_800 * 1_000_000
 EPOCH = datetime(1970, 1, 1)
 DISTURBED = 0.3  # chance that a batch is cut off, and that it is given again
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from plait.batches import Batch, Outcome, Publish
+from plait.batches import Batch, Outcome
 from plait.engines.duckdb import Database
 from plait.engines.incremental import query as incremental
 from plait.engines.incremental import statements
@@ -166,18 +166,12 @@ def _skip_what_was_begun(patch: pytest.MonkeyPatch) -> None:
     correct = IncrementalQuery.apply
     begun: set[tuple[str, int]] = set()
 
-    def faulty(
-        query: IncrementalQuery,
-        batch: Batch,
-        rows: Mapping[Node, pa.Table],
-        beats: Mapping[str, int],
-        publish: Publish,
-    ) -> Outcome:
+    def faulty(query: IncrementalQuery, batch: Batch, *rest: Any) -> Outcome:
         known = (str(query._state._path), batch.id)
         if known in begun:
             return Outcome(0)
         begun.add(known)
-        return correct(query, batch, rows, beats, publish)
+        return correct(query, batch, *rest)
 
     patch.setattr(IncrementalQuery, "apply", faulty)
 
@@ -199,14 +193,8 @@ def _commit_anyway(patch: pytest.MonkeyPatch) -> None:
 def _truncate_times(patch: pytest.MonkeyPatch) -> None:
     correct = IncrementalQuery.apply
 
-    def faulty(
-        query: IncrementalQuery,
-        batch: Batch,
-        rows: Mapping[Node, pa.Table],
-        beats: Mapping[str, int],
-        publish: Publish,
-    ) -> Outcome:
-        return correct(query, batch, {n: _in_milliseconds(t) for n, t in rows.items()}, beats, publish)
+    def faulty(query: IncrementalQuery, batch: Batch, rows: Mapping[Node, pa.Table], *rest: Any) -> Outcome:
+        return correct(query, batch, {n: _in_milliseconds(t) for n, t in rows.items()}, *rest)
 
     patch.setattr(IncrementalQuery, "apply", faulty)
 
