@@ -12,17 +12,17 @@ import random
 import shutil
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.chaos.kills import Kill, kills_of_all_kinds
 from tests.chaos.runs import System, part_of
-from tests.differential.arrivals import Row
+from tests.differential.harness import Rows, definition
 from tests.differential.queries import KINDS
 from tests.differential.workloads import RandomWorkload, random_workload
 
-from plait.evaluator import StoredData, difference, evaluate
+from plait.evaluator import difference
 
 CUTS = 5
 UNMET_STARTS = 2  # a kill that two systems end before is not met by this workload
@@ -41,7 +41,7 @@ def campaign(
     workload: RandomWorkload, kills: Iterable[Kill], folder: Path, tell: Callable[[str], None] = print
 ) -> Report:
     sql = workload.write(folder / "workload")
-    expected = _definition(workload)
+    expected = definition(workload)
     waiting, unmet, wrong = deque(kills), list[Kill](), list[str]()
     done = systems = unmet_starts = 0
     undisturbed = System(sql, folder / "undisturbed")
@@ -84,18 +84,12 @@ def _failed(done: int, waiting: Iterable[Kill], system: System, output: str, cod
     )
 
 
-def _definition(workload: RandomWorkload) -> dict[str, tuple[Row, ...]]:
-    loaded = workload.load()
-    with StoredData.from_rows(loaded.catalog, workload.rows) as data:
-        return {query.name: evaluate(loaded.queries[query.name], data).rows for query in workload.queries}
-
-
-def _wrong(name: str, system: System, expected: Mapping[str, Sequence[Row]]) -> list[str]:
+def _wrong(name: str, system: System, expected: Rows) -> list[str]:
     found = {query: difference(rows, system.rows(query)) for query, rows in expected.items()}
     return [f"{name}, {query}:\n{text}" for query, text in found.items() if text]
 
 
-def _not_part(system: System, expected: Mapping[str, Sequence[Row]]) -> list[str]:
+def _not_part(system: System, expected: Rows) -> list[str]:
     return [
         f"{system.folder.name}, {query}: after a kill, a reader finds rows that are not in the result"
         for query, rows in expected.items()

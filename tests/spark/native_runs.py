@@ -1,30 +1,32 @@
 """Runs queries natively over rows cut into micro-batches, and compares with the definition.
 
 Rows are Parquet files, one a micro-batch; a stand-in for the sources of the product reads them. A run ends
-with a beat in the year 20000 for every stream, which closes everything.
+with a beat at the end of time for every stream, which closes everything.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import plait
-from plait.batches import Batch, Outcome, Publish
+from plait.batches import Batch, Outcome
 from plait.catalog import Catalog, Relation
 from plait.deployment.fragments import Fragment, Way
 from plait.deployment.lowering import fragment
 from plait.evaluator import StoredData, difference, evaluate
 from plait.expressions.arrow import arrow_schema
 from plait.rewrite import canonicalise
+from plait.runtime.arrow_rows import ArrowRows
+from plait.runtime.beats import END_OF_TIME_US
+from plait.runtime.checkpoint import Checkpoint
 from plait.space import stream_of
 from plait.workload import Query
 
@@ -32,20 +34,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from plait.runtime.fragment_run import Computation
+
 Rows = Sequence[tuple[Any, ...]]
 Cuts = Sequence[Mapping[str, Rows]]  # the rows that each micro-batch brings, by stream
 Tables = Mapping[str, Rows]
-
-END_US = 568_971_820_800_000_000  # the year 20000
-
-
-class Computation(Protocol):
-    """What the product calls for a fragment, whichever way it is computed."""
-
-    @property
-    def frame(self) -> DataFrame: ...
-
-    def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Outcome: ...
 
 
 def at(text: str) -> datetime:
@@ -105,7 +98,7 @@ class FileStreams:
 
     def end(self) -> None:
         """Say of every stream that it has ended."""
-        lines = "".join(f"{key},{END_US}\n" for key in self._catalog.streams)
+        lines = "".join(f"{key},{END_OF_TIME_US}\n" for key in self._catalog.streams)
         draft = self._folder / "draft"
         draft.write_text(lines, encoding="utf-8")
         draft.rename(self.beats / "end.csv")
@@ -134,11 +127,11 @@ class Run:
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:
-        return [row for table in self.published.values() for row in rows_of(table)]
+        return [row for table in self.published.values() for row in ArrowRows(table)]
 
     @property
     def rows_before_end(self) -> list[tuple[Any, ...]]:
-        return [row for number in self.before_end for row in rows_of(self.published[number])]
+        return [row for number in self.before_end for row in ArrowRows(self.published[number])]
 
     @property
     def late_rows(self) -> dict[str, int]:
@@ -147,23 +140,6 @@ class Run:
             for stream, count in outcome.late_rows.items():
                 late[stream] = late.get(stream, 0) + count
         return late
-
-
-def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
-    """The rows as the evaluator has them: naive times, text for those that Python cannot hold."""
-    columns = []
-    for column in table.columns:
-        if pa.types.is_timestamp(column.type):
-            numbers = column.cast(pa.int64()).to_pylist()
-            columns.append([None if n is None else _moment(n) for n in numbers])
-        else:
-            columns.append(column.to_pylist())
-    return list(zip(*columns, strict=True)) if columns else []
-
-
-def _moment(us: int) -> object:
-    seconds, rest = divmod(us, 1_000_000)
-    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None, microsecond=rest)
 
 
 def declared(sql: str, query: str) -> tuple[Catalog, Query]:
@@ -237,7 +213,7 @@ def started(
     available_now: bool = False,
 ) -> StreamingQuery:
     def process(frame: DataFrame, number: int) -> None:
-        batch = Batch(number, _watermark_us(checkpoint, number - 1), dict(stored))
+        batch = Batch(number, Checkpoint(checkpoint).watermark_us(number - 1), dict(stored))
 
         def publish(table: pa.Table) -> None:
             run.published[number] = table
@@ -252,14 +228,6 @@ def started(
     if available_now:
         writer = writer.trigger(availableNow=True)
     return writer.start()
-
-
-def _watermark_us(checkpoint: Path, batch: int) -> int | None:
-    path = checkpoint / "offsets" / str(batch)
-    if not path.exists():
-        return None
-    watermark: int = json.loads(path.read_text(encoding="utf-8").splitlines()[1])["batchWatermarkMs"]
-    return watermark * 1000
 
 
 def evaluated(

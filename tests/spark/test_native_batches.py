@@ -13,12 +13,12 @@ from tests.spark.native_runs import (
     Run,
     declared,
     native_fragment,
-    rows_of,
     started,
     store_tables,
 )
 
 from plait.expressions.arrow import arrow_schema
+from plait.runtime.arrow_rows import ArrowRows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -120,4 +120,4 @@ def test_windows_at_the_end_of_time_and_batches_given_again(spark: SparkSession,
 
 def _numbers(table: pa.Table) -> list[tuple[object, ...]]:
     as_numbers = table.set_column(2, "window_end", table["window_end"].cast(pa.int64()))
-    return rows_of(as_numbers)
+    return list(ArrowRows(as_numbers))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 from collections import deque
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from plait.failpoints import reach
 from plait.runtime.durable_files import write_durably
 
 # The year 20000: after every event time, with room for delays and ranges, and within Spark's timestamps.
-END_OF_TIME_US = int((datetime(9999, 12, 31, tzinfo=UTC).timestamp() + 10_000 * 365.2425 * 86_400) * 1e6)
+END_OF_TIME_US = 568_971_820_800 * 1_000_000
 
 _END = "end.csv"
 # A beat that is written while batch n runs is read by batch n + 1 or n + 2, and then committed with it.

@@ -14,15 +14,19 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
 from plait import language
+from plait.catalog import Catalog
 from plait.engines.duckdb import Database
 from plait.evaluator import StoredData, difference, evaluate
 from plait.expressions.types import Kind, Type
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "semantics.md"
+Row: TypeAlias = tuple[object, ...]
+
 FENCE = re.compile(r"^```(\w+) ?([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -91,6 +95,19 @@ def time(text: str) -> datetime:
     return datetime.fromisoformat(text if "-" in text else f"2026-01-01 {text}")
 
 
+def data_of(
+    example: Example, catalog: Catalog
+) -> tuple[dict[str, list[tuple[object, ...]]], datetime | None]:
+    """The rows of all sources of an example, and the clock that it sets."""
+    rows, now = {}, None
+    for block in example.data:
+        relation = catalog.streams.get(block.name) or catalog.tables[block.name]
+        types = [column.type for column in relation.columns]
+        rows[block.name] = [tuple(map(value, line, types)) for line in block.lines]
+        now = time(block.options["now"]) if "now" in block.options else now
+    return rows, now
+
+
 @pytest.fixture(scope="module")
 def shared_database() -> Iterator[Database]:
     with Database() as database:
@@ -100,15 +117,9 @@ def shared_database() -> Iterator[Database]:
 @pytest.mark.parametrize("example", list(examples()), ids=lambda example: f"line-{example.line}")
 def test_example(example: Example, shared_database: Database) -> None:
     workload = language.load_text(example.sql)
-    catalog = workload.catalog
-    rows, now = {}, None
-    for block in example.data:
-        relation = catalog.streams.get(block.name) or catalog.tables[block.name]
-        types = [column.type for column in relation.columns]
-        rows[block.name] = [tuple(map(value, line, types)) for line in block.lines]
-        now = time(block.options["now"]) if "now" in block.options else now
+    rows, now = data_of(example, workload.catalog)
     assert example.results, "an example shows results"
-    with StoredData.from_rows(catalog, rows, database=shared_database, now=now) as data:
+    with StoredData.from_rows(workload.catalog, rows, database=shared_database, now=now) as data:
         for block in example.results:
             start = time(block.options["start"]) if "start" in block.options else None
             result = evaluate(

@@ -21,9 +21,8 @@ from plait.evaluator.horizon import Horizon
 from plait.evaluator.relations import Definition
 from plait.expressions.arrow import arrow_schema
 from plait.plan.nodes import Node, RowTicking, StreamScan, Ticking, sources_of, walk_plan
+from plait.runtime.beats import END_OF_TIME_US
 from plait.workload import Query
-
-DRAIN_US = 568_971_820_800_000_000  # the year 20000
 
 
 @dataclass
@@ -121,7 +120,7 @@ class Feed:
         moments = sorted({arrival[0] for arrival in arrivals})
         cuts = sorted(rng.sample(moments, min(len(moments), rng.randint(0, most - 1))))
         batches = []
-        for first, last in zip([0, *cuts], [*cuts, DRAIN_US], strict=True):
+        for first, last in zip([0, *cuts], [*cuts, END_OF_TIME_US], strict=True):
             positions: dict[Node, list[int]] = {}
             for us, node, position in arrivals:
                 if first <= us < last:
@@ -130,7 +129,7 @@ class Feed:
         return batches
 
     def drain(self) -> dict[str, int]:
-        return {stream.lower(): DRAIN_US for stream in sources_of(self.plan)[0]}
+        return {stream.lower(): END_OF_TIME_US for stream in sources_of(self.plan)[0]}
 
     def all_rows(self) -> Sequence[tuple[object, ...]]:
         """What a drained run gives."""

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.unit.engines.incremental.feeding import DRAIN_US, Results, python_rows
+from tests.unit.engines.incremental.feeding import Results, python_rows
 
 from plait import language
 from plait.batches import Batch, Outcome
@@ -21,6 +21,7 @@ from plait.engines.incremental import IncrementalQuery, slices, state
 from plait.errors import ExternalError, InternalError
 from plait.expressions.arrow import arrow_schema
 from plait.plan.nodes import Filter, Node, StreamScan, walk_plan
+from plait.runtime.beats import END_OF_TIME_US
 
 SECOND = 1_000_000
 NOON_US = 1_767_268_800 * SECOND
@@ -90,7 +91,7 @@ class Running:
         return pa.table({**columns, "t": table["at"]})
 
     def drain(self, batch: int) -> Outcome:
-        return self.apply(batch, beats={"a": DRAIN_US, "b": DRAIN_US})
+        return self.apply(batch, beats={"a": END_OF_TIME_US, "b": END_OF_TIME_US})
 
     def stored_rows(self) -> int:
         """Rows in all stores."""
@@ -147,7 +148,7 @@ def test_nothing_is_given_before_every_stream_has_a_watermark(path: Path) -> Non
 
 def test_beats_of_other_streams_and_those_that_go_back_change_nothing(path: Path) -> None:
     running = Running(COUNTS, path)
-    running.apply(0, a=[(1, 0, 30)], beats={"elsewhere": DRAIN_US})
+    running.apply(0, a=[(1, 0, 30)], beats={"elsewhere": END_OF_TIME_US})
     assert running.apply(1, beats={"a": us(5)}).watermark_us == us(20)
 
 
@@ -158,7 +159,7 @@ def test_late_rows_are_left_out_and_counted(path: Path) -> None:
     assert running.apply(1, a=[(1, 0, 14.999999), (1, 0, 15), (1, 0, 3)]).late_rows == {"a": 2}
     running.drain(2)
     assert sorted(running.published.rows) == [(1, 1, at(20)), (1, 1, at(30))]
-    assert running.apply(3, a=[(1, 0, 1000)]) == Outcome(0, {"a": 1}, DRAIN_US - 10 * SECOND)
+    assert running.apply(3, a=[(1, 0, 1000)]) == Outcome(0, {"a": 1}, END_OF_TIME_US - 10 * SECOND)
 
 
 def test_a_late_row_of_several_inputs_counts_once(path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.engines.incremental.feeding import Feed, run
-from tests.unit.evaluator.test_semantics_document import Example, examples, time, value
+from tests.unit.evaluator.test_semantics_document import Example, data_of, examples
 
 from plait import language
 from plait.engines.duckdb import Database
@@ -24,15 +24,9 @@ def database() -> Iterator[Database]:
 @pytest.mark.parametrize("example", list(examples()), ids=lambda example: f"line-{example.line}")
 def test_example(example: Example, database: Database, tmp_path: Path) -> None:
     workload = language.load_text(example.sql)
-    catalog = workload.catalog
-    rows, now = {}, None
-    for block in example.data:
-        relation = catalog.streams.get(block.name) or catalog.tables[block.name]
-        types = [column.type for column in relation.columns]
-        rows[block.name] = [tuple(map(value, line, types)) for line in block.lines]
-        now = time(block.options["now"]) if "now" in block.options else now
+    rows, now = data_of(example, workload.catalog)
     rng = random.Random(example.line)
-    with StoredData.from_rows(catalog, rows, database=database, now=now) as data:
+    with StoredData.from_rows(workload.catalog, rows, database=database, now=now) as data:
         for query in workload.queries.values():
             folder = tmp_path / query.name
             folder.mkdir()
