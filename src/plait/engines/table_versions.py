@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from plait.catalog import Catalog, ColumnDefinition, Table
+from plait.durable_files import flush_folder
 from plait.engines import stored_relations
 from plait.engines.data_errors import described
 from plait.engines.duckdb import Database, quoted, text_literal
@@ -69,7 +70,7 @@ class TableVersions:
                 continue  # it was being changed
             if _seen(table)[0] == version:
                 draft.replace(self.path(table.name, version))
-                _flush_folder(draft.parent)
+                flush_folder(draft.parent)  # before a journal names the version
                 reach("table-stored")
                 return version
         raise ExternalError(
@@ -115,15 +116,6 @@ def _write(table: Table, draft: Path) -> None:
             raise ExternalError(
                 "table-not-kept", f"{described(table)} cannot be copied to {draft.parent}", detail=detail
             ) from None
-
-
-def _flush_folder(folder: Path) -> None:
-    """The version is there, also after a power cut, before a journal names it."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _item(value: str, column: ColumnDefinition) -> str:

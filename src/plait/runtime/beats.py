@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from io import StringIO
 from pathlib import Path
 
+from plait.durable_files import write_durably
 from plait.failpoints import reach
-from plait.runtime.durable_files import write_durably
 
 # The year 20000: after every event time, with room for delays and ranges, and within Spark's timestamps.
 END_OF_TIME_US = 568_971_820_800 * 1_000_000

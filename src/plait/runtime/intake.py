@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic, time
 
 from plait.catalog import Stream
-from plait.runtime.durable_files import write_durably
+from plait.durable_files import write_durably
 from plait.runtime.journal import ROWS, Journal
 from plait.runtime.recent_rate import RecentRate
 from plait.runtime.state import StreamFolder
@@ -21,6 +21,8 @@ from plait.spark.execution import Frame
 from plait.spark.sources import Sources
 
 BAD = "bad"
+# A silent stream moves on in steps of its timeout over this, so that beats stay few.
+_STEPS = 10
 
 
 class Intake(StreamingWork):
@@ -64,6 +66,9 @@ class Intake(StreamingWork):
         if monotonic() - self.last_arrival < timeout_us / 1e6:
             return None
         reached_us = int(time() * 1e6) - timeout_us
+        beaten_us = self._beaten_us
+        if beaten_us is not None and reached_us - self.stream.delay_us < beaten_us + timeout_us // _STEPS:
+            return None
         self._beaten_us = reached_us - self.stream.delay_us
         return reached_us
 

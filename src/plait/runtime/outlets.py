@@ -17,10 +17,10 @@ from typing import Any, assert_never
 import pyarrow as pa
 
 from plait.catalog import Sink, SinkKind
+from plait.durable_files import write_durably
 from plait.errors import ExternalError, UserError, closest
 from plait.expressions.arrow import arrow_schema
 from plait.expressions.types import Type, parse_type
-from plait.runtime.durable_files import write_durably
 from plait.runtime.folder_names import folder_name
 from plait.runtime.results_folder import batch_files, owner_of
 from plait.workload import Query

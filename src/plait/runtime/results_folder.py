@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from plait.durable_files import DRAFT, durable_file, write_durably
 from plait.errors import ExternalError, UserError
 from plait.failpoints import reach
-from plait.runtime.durable_files import DRAFT, durable_file, write_durably
 
 MARKER = "_plait.json"
 _PUBLISHED = re.compile(r"(\d{9,})\.(parquet|jsonl)", re.ASCII)

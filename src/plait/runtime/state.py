@@ -29,11 +29,11 @@ from typing import Any
 from uuid import uuid4
 
 from plait.deployment.fragments import Way
+from plait.durable_files import DRAFT, write_durably
 from plait.errors import ExternalError, UserError
 from plait.failpoints import reach
 from plait.runtime.checkpoint import Checkpoint
 from plait.runtime.declarations import Declarations, difference
-from plait.runtime.durable_files import DRAFT, write_durably
 from plait.runtime.folder_names import folder_name
 from plait.runtime.journal import Journal
 from plait.runtime.lock import FolderLock

@@ -30,10 +30,10 @@ def durable_file(path: Path) -> Iterator[IO[bytes]]:
         # On a full disk a draft that stays would take what others need.
         draft.unlink(missing_ok=True)
         raise
-    _flush_folder(path.parent)
+    flush_folder(path.parent)
 
 
-def _flush_folder(folder: Path) -> None:
+def flush_folder(folder: Path) -> None:
     """What was renamed or created in the folder is on the disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
