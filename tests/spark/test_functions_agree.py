@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as parquet  # type: ignore[import-untyped]
+import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 from tests.spark.edge_values import BOOLEAN_TEXTS, EDGE_VALUES, FEW_VALUES, NUMBER_TEXTS, TIME_TEXTS
 from tests.spark.function_cases import AGGREGATE_CASES, CAST_CASES, FUNCTION_CASES, Case
