@@ -30,8 +30,10 @@ class Batch:
 @dataclass(frozen=True)
 class Outcome:
     """What a batch gave: rows published, the late rows left out of some result, by stream, and the watermark
-    that the query goes by after it, if it keeps one itself."""
+    that the query goes by after it, if it keeps one itself. `rows_read` are those of streams whose watermark
+    matters to the query."""
 
     rows: int
     late_rows: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     watermark_us: int | None = None
+    rows_read: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))

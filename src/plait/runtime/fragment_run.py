@@ -11,6 +11,7 @@ Wherever this ends, Spark runs the batch again over the same rows; each step kno
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import partial
 from time import monotonic
@@ -65,6 +66,8 @@ class FragmentRun(StreamingWork):
         self.rate = RecentRate()
         self.batch_seconds: float | None = None
         self.totals = journal.totals()
+        self._batch_began: float | None = None
+        self._last_read: dict[str, float] = {}
         self._tables_read = tuple(sorted(name.lower() for name in joined))
         self._sources = sources
         self._computation = computation
@@ -81,8 +84,17 @@ class FragmentRun(StreamingWork):
         """The watermark that the query goes by; None until a row has moved it."""
         return self.totals.watermark_us or None
 
+    def is_quiet(self, stream: str, seconds: float) -> bool:
+        """Whether the query has long read all there is of a stream: it may be far behind others that read it.
+
+        What the batch that is running reads is not known; so it must not be one that takes that long."""
+        now = monotonic()
+        running = 0.0 if self._batch_began is None else now - self._batch_began
+        is_behind = running + (self.batch_seconds or 0.0) >= seconds
+        return not is_behind and now - self._last_read.get(stream, -math.inf) >= seconds
+
     def _process(self, frame: Frame, batch: int) -> None:
-        began = monotonic()
+        began = self._batch_began = monotonic()
         tables = self._tables.begin(self.journal, batch, self._tables_read)
         reach("batch-begun")
         self._sources.check_batch(self.streams, self._checkpoint.path)
@@ -97,4 +109,6 @@ class FragmentRun(StreamingWork):
         reach("batch-finished")
         self.totals = self.journal.totals()
         self.batch_seconds = monotonic() - began
+        self._batch_began = None
+        self._last_read |= {stream.lower(): monotonic() for stream, n in outcome.rows_read.items() if n}
         self.rate.add(outcome.rows)

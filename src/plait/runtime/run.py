@@ -37,6 +37,7 @@ from plait.runtime.sinks import MemorySink
 from plait.runtime.snapshot import RunProgress
 from plait.runtime.state import Phase, StateFolder
 from plait.runtime.streaming_work import StreamingWork
+from plait.runtime.veil import Veil
 from plait.spark.execution import Frame, Session
 from plait.spark.failures import SPARK_ERRORS, explained
 from plait.spark.folder_lock import SparkFolderLock
@@ -90,6 +91,7 @@ class Run:
         self._results = results
         self._frames = {name.lower(): frame for name, frame in (frames or {}).items()}
         self._assembly = Assembly({}, {})
+        self._veil = Veil(workload)
         self._open = ExitStack()
         self._began = monotonic()
         self._last_beat = -math.inf
@@ -295,11 +297,13 @@ class Run:
         if now - self._last_beat < max(self.extent.trigger_seconds, _LEAST_BEAT_SECONDS):
             return
         self._last_beat = now
-        idle = {key: us for key, i in self._assembly.intakes.items() if (us := i.idle_beat()) is not None}
-        for query in self._assembly.queries.values():
-            times_us = {key: idle[key] for key in query.streams if key in idle}
-            if times_us and query.is_active:
-                query.beats.write(times_us, query.journal.last_finished)
+        for key, intake in self._assembly.intakes.items():
+            reached_us, timeout_us = intake.idle_beat(), intake.stream.idle_timeout_us
+            if reached_us is None or timeout_us is None:
+                continue
+            for query in self._assembly.queries.values():
+                if key in query.streams and query.is_active and query.is_quiet(key, timeout_us / 1e6):
+                    query.beats.write({key: reached_us}, query.journal.last_finished)
 
     @property
     def _works(self) -> tuple[StreamingWork, ...]:
@@ -308,6 +312,8 @@ class Run:
     def _watch(self) -> None:
         for work in self._works:
             work.watch()
+            if work.error is not None:
+                self._veil.over(work.error)
 
     def _first_trigger(self) -> float | None:
         """None ends a query by itself, with what was there when it started. One that will be drained goes on

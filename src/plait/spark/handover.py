@@ -8,6 +8,7 @@ with these columns:
 |---|---|
 | `stream` | the number of the stream |
 | `t` | the event time in microseconds |
+| `beat` | whether that is all there is |
 | `i0`, `i1`, … | whether the row is one of that input |
 | `i0_c0`, `i0_c1`, … | the columns of that input |
 
@@ -17,6 +18,7 @@ A batch is collected by a single action, as Arrow, and handed over input by inpu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -58,7 +60,8 @@ class Handover:
         for number, (stream, of_stream) in enumerate(scans.items()):
             rows = StreamRows(stream, of_stream, catalog, sources, beats)
             items = [item for k, way in enumerate(ways) for item in _items(k, way, rows)]
-            frames.append(rows.frame.selectExpr(f"{number} AS stream", "unix_micros(t) AS t", *items))
+            times = (f"{number} AS stream", "unix_micros(t) AS t", "beat")
+            frames.append(rows.frame.selectExpr(*times, *items))
         self.frame = frames[0]
         for frame in frames[1:]:
             self.frame = self.frame.unionAll(frame)
@@ -72,6 +75,10 @@ class Handover:
                 F.max(F.when(F.col("stream") == number, F.col("t"))).alias(f"seen_{number}")
                 for number in range(len(self._streams))
             ),
+            *(
+                F.count_if((F.col("stream") == number) & ~F.col("beat")).alias(f"read_{number}")
+                for number in range(len(self._streams))
+            ),
         )
         table = observed.where(" OR ".join(f"i{k}" for k in range(len(self._inputs)))).toArrow()
         seen = observation.get
@@ -80,10 +87,11 @@ class Handover:
             for number, stream in enumerate(self._streams)
             if seen[f"seen_{number}"] is not None
         }
+        read = {stream: seen[f"read_{number}"] for number, stream in enumerate(self._streams)}
         if self._shared:
             table = table.append_column("row", pa.array(range(table.num_rows), type=pa.int64()))
         rows = {plan: self._rows_of(number, plan, table) for number, plan in enumerate(self._inputs)}
-        return self._query.apply(batch, rows, beats, publish)
+        return replace(self._query.apply(batch, rows, beats, publish), rows_read=read)
 
     def _rows_of(self, number: int, plan: Node, table: pa.Table) -> pa.Table:
         """The rows of an input; where the stream has further inputs, each with the number of the row."""

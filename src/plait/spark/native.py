@@ -73,6 +73,7 @@ _EPOCH = "TIMESTAMP '1970-01-01 00:00:00'"  # every event time is later
 # The columns of a late row: which stream, and the last watermark for which the row is in time.
 _LATE_STREAM = "late_stream"
 _IN_TIME_UNTIL = "in_time_until"
+_A_BEAT = -1  # instead of a stream
 
 
 class NativeComputation:
@@ -95,34 +96,36 @@ class NativeComputation:
         )
         for number, stream in enumerate(self._streams):
             probes = [probe for probe in stages.probes if probe.scan.stream.lower() == stream]
-            late = (
-                self._readers[stream]
-                .probed(probes)
-                .select(F.lit(number).cast("int").alias(_LATE_STREAM), F.col(_IN_TIME_UNTIL))
+            late = self._readers[stream].probed(probes)
+            late = late.withColumn(_LATE_STREAM, F.when(F.col("beat"), _A_BEAT).otherwise(number)).drop(
+                "beat"
             )
             results = results.unionByName(late, allowMissingColumns=True)
         self.frame = results
 
     def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Outcome:
         """Compute one batch, publish its rows and count the rows of streams that came too late."""
-        observation = None
         is_result = F.col(_LATE_STREAM).isNull()
-        if self._streams and batch.late_before_us is not None:
-            observation = Observation()
-            frame = frame.where(is_result | (F.col(_IN_TIME_UNTIL) <= F.lit(batch.late_before_us))).observe(
-                observation,
-                *(
-                    F.count_if(F.col(_LATE_STREAM) == number).alias(f"late_{number}")
-                    for number in range(len(self._streams))
-                ),
-            )
-        rows = self._epilogue.table(frame.where(is_result), batch)
-        publish(rows)
-        if observation is None:
+        if not self._streams:
+            rows = self._epilogue.table(frame.where(is_result), batch)
+            publish(rows)
             return Outcome(rows.num_rows)
-        counts = observation.get
-        late_rows = {stream: counts[f"late_{k}"] for k, stream in enumerate(self._streams)}
-        return Outcome(rows.num_rows, {stream: count for stream, count in late_rows.items() if count})
+        is_late = F.lit(False)
+        if batch.late_before_us is not None:
+            is_late = F.col(_IN_TIME_UNTIL) <= F.lit(batch.late_before_us)
+        observation, counts = Observation(), []
+        for number in range(len(self._streams)):
+            is_its = F.col(_LATE_STREAM) == number
+            counts.append(F.count_if(is_its).alias(f"read_{number}"))
+            counts.append(F.count_if(is_its & is_late).alias(f"late_{number}"))
+        rows = self._epilogue.table(frame.observe(observation, *counts).where(is_result), batch)
+        publish(rows)
+        counted = observation.get
+        read = {stream: counted[f"read_{k}"] for k, stream in enumerate(self._streams)}
+        late = {stream: counted[f"late_{k}"] for k, stream in enumerate(self._streams)}
+        return Outcome(
+            rows.num_rows, {stream: count for stream, count in late.items() if count}, rows_read=read
+        )
 
     def _applied(self, stages: Sequence[Stage]) -> DataFrame:
         frames: list[DataFrame] = []
@@ -178,14 +181,14 @@ class _StreamReader:
         return self._timely.select(*map(F.expr, columns), _event_time("t"))
 
     def probed(self, probes: Sequence[Probe]) -> DataFrame:
-        """`in_time_until` of every row; NULL if it goes none of the ways.
+        """`in_time_until` of every row, and `beat`; NULL if it goes none of the ways.
 
         Nothing is filtered here: Spark would move the filter to the beats, find that it is always false, and
         fail to read their files.
         """
         until = [self._in_time_until(probe) for probe in probes]
         least = until[0] if len(until) == 1 else f"least({', '.join(until)})"
-        return self._rows.frame.select(F.expr(f"CASE WHEN NOT beat THEN {least} END AS {_IN_TIME_UNTIL}"))
+        return self._rows.frame.selectExpr(f"CASE WHEN NOT beat THEN {least} END AS {_IN_TIME_UNTIL}", "beat")
 
     def _in_time_until(self, probe: Probe) -> str:
         names = self._rows.columns_of(probe.scan)

@@ -137,8 +137,9 @@ def _fits(given: DataType, column: ColumnDefinition) -> bool:
 
 
 def _rehomed(frame: DataFrame, session: SparkSession) -> DataFrame:
-    """The frame's plan in our session, whose settings the plan is then run with."""
+    """The frame's plan in our session, whose settings it is then run with. What it means was settled in the
+    session that it comes from: analyzed there, it keeps that session's time zone and mode."""
     jvm = session._jvm
     assert jvm is not None
-    plan = frame._jdf.queryExecution().logical()
+    plan = frame._jdf.queryExecution().analyzed()
     return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan), session)
