@@ -19,7 +19,7 @@ demo: $(RUN) ## A guided tour: check, plan, draw, run on Spark, compare (sets up
 	@$(BIN)/plait demo
 
 test: test-unit ## All tests, real Spark and the documentation included (brings its own Java where there is none)
-	$(BIN)/python -m pytest -m spark tests/spark tests/differential tests/chaos tests/system tests/docs
+	$(BIN)/python -m pytest -m spark tests/spark tests/differential tests/chaos tests/hostile tests/system tests/docs
 
 test-unit: $(DEV) ## The tests that need no Java, within a minute
 	$(BIN)/python -m pytest -m "not spark" --numprocesses auto
