@@ -34,12 +34,7 @@ class Checkpoint:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, LookupError, TypeError) as error:
-            raise ExternalError(
-                "checkpoint",
-                f"Spark's checkpoint cannot be read: {file}",
-                detail=str(error),
-                hint="start anew with other --state and --results folders",
-            ) from None
+            raise _unreadable(file, error) from None
 
 
 def _greatest(folder: Path) -> int | None:
@@ -47,3 +42,14 @@ def _greatest(folder: Path) -> int | None:
         return max((int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal()), default=None)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise _unreadable(folder, error) from None
+
+
+def _unreadable(path: Path, error: Exception) -> ExternalError:
+    return ExternalError(
+        "checkpoint",
+        f"Spark's checkpoint cannot be read: {path}",
+        detail=str(error),
+        hint="start anew with other --state and --results folders",
+    )

@@ -192,9 +192,11 @@ class Run:
 
     def _check_extent(self) -> None:
         if not 0 <= self.extent.trigger_seconds < math.inf:
-            raise UserError("trigger", "the time between micro-batches is negative, or no number")
+            raise UserError(
+                "trigger", "the time between micro-batches is no length of time", hint="for example 1.0"
+            )
         if self.extent.for_seconds is not None and not self.extent.for_seconds >= 0:
-            raise UserError("run-time", "the time to run for is negative, or no number")
+            raise UserError("run-time", "the time to run for is no length of time", hint="for example 60.0")
 
     def _check_is_apart(self, stream: Stream) -> None:
         """What is written below the folder of a stream would be taken for files of the stream."""
