@@ -18,11 +18,12 @@ from pathlib import Path
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from plait.errors import ExternalError, UnsupportedError
+from plait.errors import ExternalError, UnsupportedError, UserError
 from plait.spark.failures import SPARK_ERRORS, explained
 from plait.spark.java import java_home
 
 DEFAULT_MASTER = "local[*]"
+_MASTERS = ("local", "spark://", "k8s://")
 
 # What rows depend on.
 _MEANING = {
@@ -75,6 +76,7 @@ def session(
     if os.environ.get("SPARK_REMOTE") or "spark.remote" in given:
         raise _no_spark_connect("SPARK_REMOTE names a Spark Connect server")
     master = master or given.pop("spark.master", DEFAULT_MASTER)
+    _check_master(master)
     wanted = {
         **_OWN,
         **(_LOOPBACK if master.startswith("local") else {}),
@@ -125,6 +127,16 @@ def divide_among(session: SparkSession, queries: int) -> None:
     in every batch. A query that has a checkpoint keeps the number of parts that it began with."""
     partitions = min(session.sparkContext.defaultParallelism, _MOST_PARTITIONS) // queries
     session.conf.set("spark.sql.shuffle.partitions", str(max(1, partitions)))
+
+
+def _check_master(master: str) -> None:
+    """Spark's launcher ends at a master that it does not know, and tells only its own log why."""
+    if master != "yarn" and not master.startswith(_MASTERS):
+        raise UserError(
+            "spark-master",
+            f"`{master}` is no master of Spark's",
+            hint="for example local[4], spark://host:7077, k8s://https://host:443 or yarn",
+        )
 
 
 def _no_spark_connect(reason: str) -> UnsupportedError:
