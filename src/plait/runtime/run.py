@@ -281,17 +281,26 @@ class Run:
 
     def _drain(self, is_all_processed: bool) -> None:
         # A beat at the end of time must not overtake rows: they would be late.
-        if not (is_all_processed or self._process_available()):
-            return
-        ended = [query for query in self._assembly.queries.values() if not query.is_active]
-        self._start(ended, _DRAINED_TRIGGER_SECONDS)
+        if not is_all_processed:
+            self._make_ready_to_end()
+            if not self._process_available():
+                return
         self._state.enter(Phase.DRAINING)
         for query in self._assembly.queries.values():
             if query.error is None:
                 query.beats.end(query.streams)
+        self._make_ready_to_end()
         self._process_available()
         if self.error is None and not self._stop_wanted.is_set():
             self._state.enter(Phase.DRAINED)
+
+    def _make_ready_to_end(self) -> None:
+        """Let all works be such that they come to an end of what is there."""
+        if self._streams_pause:
+            self._start([work for work in self._works if not work.is_active], _DRAINED_TRIGGER_SECONDS)
+        else:
+            self._stop_all()
+            self._start(self._works, None)
 
     def _beat_idle_streams(self) -> None:
         """Streams that have been silent for their `idle_timeout` move on with the clock."""
@@ -317,14 +326,18 @@ class Run:
             if work.error is not None:
                 self._veil.over(work.error)
 
+    @property
+    def _streams_pause(self) -> bool:
+        """Whether there comes a moment at which all that is there is processed. Otherwise a query ends only
+        if it goes by what was there when it started."""
+        return not self._frames and all(
+            intake.stream.connector == "files" for intake in self._assembly.intakes.values()
+        )
+
     def _first_trigger(self) -> float | None:
-        """None ends a query by itself, with what was there when it started. One that will be drained goes on
-        instead, unless its streams do too: then what is there would never be all."""
         if not self.extent.available_now:
             return self.extent.trigger_seconds
-        streams = [self.workload.catalog.stream(key) for key in self._assembly.intakes]
-        is_finite = all(stream.connector == "files" for stream in streams)
-        return _DRAINED_TRIGGER_SECONDS if self.extent.drain and is_finite else None
+        return _DRAINED_TRIGGER_SECONDS if self.extent.drain and self._streams_pause else None
 
     def _start(self, works: Iterable[StreamingWork], trigger_seconds: float | None) -> None:
         for work in works:

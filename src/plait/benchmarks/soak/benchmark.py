@@ -31,7 +31,7 @@ ROWS_PER_S = 5_000
 STEADY = 1.15
 STARTS_AFTER_S = 20  # Spark has started by then
 SAMPLE_EVERY_S = 5.0
-TRIGGER_S = 5.0
+TRIGGER_S = 10.0
 
 # Queries whose last ticks are compared, over the last so many seconds of their streams.
 IN_SLICES = frozenset({"cq1", "cq2", "cq4", "cq5"})
