@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 from plait import language
 from plait.api import Running, Session
 from plait.benchmarks.report import Claim, Observer, Report
+from plait.errors import InfeasibleError
 from plait.evaluator import StoredData, difference, evaluate
 from plait.workload import Query, Workload
 
@@ -52,7 +53,7 @@ class SoakBenchmark:
 
     name: ClassVar[str] = "soak"
     summary: ClassVar[str] = "all generators at 5,000 rows/s for half an hour: does anything grow?"
-    seconds: tuple[int, int] = (1_800, 60)
+    seconds: tuple[int, int] = (1_800, 120)
 
     def run(self, quick: bool, observer: Observer) -> dict[str, Any]:
         report = Report(self.name, quick)
@@ -94,6 +95,12 @@ def _watch(running: Running, state: Path, end: datetime, observer: Observer) -> 
                 f"{latest.state_mb:,.0f} MB of state, {latest.batch_s:.2f} s a batch"
             )
         sleep(min(SAMPLE_EVERY_S, left))
+    if not samples:
+        raise InfeasibleError(
+            "soak",
+            "no micro-batch has ended in the time that was to be measured",
+            hint="measure where nothing else runs",
+        )
     return samples
 
 
