@@ -26,6 +26,7 @@ from plait.errors import ExternalError, PlaitError, UserError
 from plait.runtime.declarations import declarations_of
 from plait.runtime.journal import Journal
 from plait.runtime.lock import FolderLock
+from plait.runtime.outlets import outlet_of, record
 from plait.runtime.results_folder import MARKER
 from plait.runtime.state import LOCK, MANIFEST, StateFolder
 
@@ -187,6 +188,7 @@ def begun(place: Path) -> Path:
         journal.finish(0, {})
         journal.close()
     state.query("pairs").database.write_bytes(b"")
+    record(path, state.id, [outlet_of(query, place / "results") for query in workload.queries.values()])
     state.close()
     return path
 
