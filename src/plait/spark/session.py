@@ -19,7 +19,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from plait.errors import ExternalError, UnsupportedError, UserError
-from plait.spark.failures import SPARK_ERRORS, explained
+from plait.spark.failures import SPARK_ERRORS, explained, is_gone
 from plait.spark.java import java_home
 
 DEFAULT_MASTER = "local[*]"
@@ -100,8 +100,19 @@ def session(
                 hint="what Java says is above" if log else "its logs say more: --log",
             ) from error
         except SPARK_ERRORS as error:
+            if is_gone(error):
+                raise ExternalError(
+                    "spark-master",
+                    f"Spark on the master `{master}` cannot be reached, or ended while it started",
+                    hint="does it run at that host and port? its logs say more: --log",
+                ) from error
             raise explained(error, f"Spark on the master `{master}`") from error
     return started
+
+
+def present() -> SparkSession | None:
+    """The Spark that this process has already, if it has one."""
+    return SparkSession.getActiveSession()
 
 
 def adopted(users: SparkSession) -> SparkSession:
