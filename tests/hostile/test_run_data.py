@@ -260,7 +260,7 @@ def done(folders: Folders, spark: SparkSession) -> Iterator[Done]:
         fsync(descriptor)
 
     with pytest.MonkeyPatch.context() as patch:
-        running = session.run(state=root / "state", results=root / "results", trigger_seconds=0.1)
+        running = session.run(state=root / "state", results=root / "results", trigger_seconds=0.5)
         wait_until(lambda: all(stream.rows for stream in running.progress().streams))
         wait_until(lambda: all(query.batches for query in running.progress().queries))
         patch.setattr(Sources, "check_batch", vanishes)
