@@ -1,8 +1,15 @@
-"""Options of the whole test suite."""
+"""Options of the whole test suite, and the Spark that all tests share: a JVM takes ten seconds to start."""
+
+from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -16,3 +23,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--complete") and os.environ.get("CI"):
         raise pytest.UsageError("golden plans are not rewritten by CI")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    from plait.spark.session import session  # PySpark is slow to import where nothing uses it
+
+    # Tests run many statements once: compile them quickly rather than well.
+    options = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+    started = session(
+        "local[2]",
+        settings={"spark.driver.extraJavaOptions": options, "spark.sql.shuffle.partitions": "2"},
+    )
+    yield started
+    started.stop()

@@ -8,9 +8,9 @@
 | `sql`, then `text` | must be refused with that text |
 | `python` | is run, one after the other; with `>>>` as a doctest |
 
-Commands run in a copy of the repository's examples, in this process, except for `plait run`, which stops its
-Spark at the end and would take that of other tests with it. Of `make` it is checked that the target exists:
-running `make test` from a test would not end. Documents that run queries on Spark are marked so.
+Commands run in a copy of the repository's examples, in this process, on the Spark of the tests. Of `make` it
+is checked that the target exists: running `make test` from a test would not end. Documents that run queries
+on Spark are marked so.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def needs_spark(document: Path) -> bool:
     commands = [block.text for block in blocks_of(document) if block.language in ("console", "sh", "python")]
-    return any(word in text for text in commands for word in ("plait run ", "plait.spark", "session.run("))
+    words = ("plait run ", "SparkSession.builder", "session.run(")
+    return any(word in text for text in commands for word in words)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,11 @@ def needs_spark(document: Path) -> bool:
         if blocks_of(document)
     ],
 )
-def test_snippets(document: Path, clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_snippets(
+    document: Path, clone: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
+    if needs_spark(document):
+        request.getfixturevalue("spark")
     namespace: dict[str, Any] = {"__name__": "snippet"}
     statements = ""
     blocks = blocks_of(document)
@@ -130,12 +135,6 @@ def execute(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]
     words = shlex.split(command, comments=True)
     if words[0] == "make":
         return subprocess.call(["make", "--dry-run", "-C", str(ROOT), *words[1:]]), ""
-    if words[:2] == ["plait", "run"]:
-        done = subprocess.run(
-            [sys.executable, "-m", "plait", *words[1:]], capture_output=True, text=True, check=False
-        )
-        # Standard error holds how it went on, which depends on the machine.
-        return done.returncode, done.stdout + (done.stderr if done.returncode else "")
     with pytest.MonkeyPatch.context() as patch:
         if words[0] == "echo":
             pipe = words.index("|")
@@ -147,6 +146,8 @@ def execute(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]
         capsys.readouterr()
         code = run(words[1 : words.index(">") if target else None])
     captured = capsys.readouterr()
+    if words[:2] == ["plait", "run"] and code == 0:
+        return code, captured.out  # the rest is how it went on, which depends on the machine
     if target is None:
         return code, captured.out + captured.err
     Path(target).write_text(captured.out, encoding="utf-8")

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
@@ -17,7 +14,6 @@ import pytest
 import plait
 from plait.errors import ExternalError, UserError
 from plait.evaluator import difference
-from plait.failpoints import VARIABLE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -145,26 +141,6 @@ def test_it_runs_until_it_is_stopped(session: plait.Session, folder: Path) -> No
 def test_it_ends_after_a_time(session: plait.Session, folder: Path) -> None:
     running = start(session, folder, for_seconds=0.1)
     assert running.wait(120)
-
-
-@pytest.mark.parametrize(
-    "failpoint",
-    ["state-created", "results-drafted:2", "results-published:2", "database-committed", "beat-written:2"],
-)
-def test_a_killed_run_loses_and_doubles_nothing(session: plait.Session, folder: Path, failpoint: str) -> None:
-    add_noon(folder)
-    command = [sys.executable, "-m", "plait", "run", "queries.sql", "--available-now", "--drain"]
-    killed = subprocess.run(
-        [*command, "--state", "state", "--results", "results", "--quiet"],
-        cwd=folder,
-        env={**os.environ, VARIABLE: failpoint},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    finish(session, folder, drain=True)
-    check(session, folder)
 
 
 def test_a_query_that_fails_does_not_stop_the_others(

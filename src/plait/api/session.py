@@ -179,8 +179,8 @@ class Session:
         It goes on until it is stopped or, with `for_seconds`, the time is over. With `available_now` all data
         that is there is processed; with `drain` the streams count as ended after that, which closes every
         window. What is in the folder `state` is gone on with. `streams` gives the rows of streams without
-        connector, as streaming DataFrames. `master` and `log` are for a Spark that is started for this:
-        where it runs, this machine unless given, and whether it shows its logs.
+        connector, as streaming DataFrames. `master` and `log` are for a Spark that is started for this, if
+        this process has none: where it runs, this machine unless given, and whether it shows its logs.
         """
         from plait.runtime.run import Extent, Run
 
@@ -210,11 +210,12 @@ class Session:
         return version("pyspark") if self._given_spark is None else self._given_spark.version
 
     def _connected_spark(self, master: str | None, log: bool) -> SparkSession:
-        from plait.spark.session import adopted, session
+        from plait.spark.session import adopted, present, session
 
-        if self._given_spark is not None:
-            return adopted(self._given_spark)
         if self._started_spark is None:
+            there = self._given_spark or present()
+            if there is not None:
+                return adopted(there)
             self._started_spark = session(master, log=log)
         return self._started_spark
 
