@@ -194,9 +194,10 @@ def test_files_that_come_later_are_checked_too(spark: SparkSession, tmp_path: Pa
     put("b.parquet", m=pa.array([2]))
     (data / "empty.parquet").write_bytes(b"")
     collected(frame, tmp_path, "checkpoint")
-    with pytest.raises(UserError, match="column `n` of stream `s` is not in its data") as raised:
-        reading.check_batch(["s"], checkpoint)
-    assert str(data / "b.parquet") in raised.value.detail
+    for _ in range(2):  # a batch that runs again is checked again
+        with pytest.raises(UserError, match="column `n` of stream `s` is not in its data") as raised:
+            reading.check_batch(["s"], checkpoint)
+        assert str(data / "b.parquet") in raised.value.detail
 
 
 def test_failures_name_the_file_and_a_way_out(spark: SparkSession, tmp_path: Path) -> None:

@@ -341,6 +341,7 @@ class Run:
 
     def _start(self, works: Iterable[StreamingWork], trigger_seconds: float | None) -> None:
         for work in works:
+            work.watch()  # what has failed by now is not begun again
             if work.error is None:
                 work.start(f"plait {self._state.id[:8]}", trigger_seconds)
 

@@ -61,6 +61,7 @@ class Sources:
             except FileNotFoundError:
                 continue  # it was taken away just now: Spark will say so
             except UserError as error:
+                del self._logs[checkpoint]  # the batch will run again, and has to be held against it again
                 raise UserError(error.code, error.message, detail=error.detail, hint=REPLACE) from None
 
     def files_read(self, stream: str, checkpoint: Path) -> FilesRead | None:
