@@ -70,6 +70,14 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "session", started)
 
 
+@pytest.fixture
+def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if this process had no Spark yet: with one, none is started."""
+    from plait.spark import session
+
+    monkeypatch.setattr(session, "present", lambda: None)
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     """All files but for locks and marks, which say who was there last."""
     files = (p for p in folder.rglob("*") if p.is_file() and p.name not in ("lock", "spark-lock", MARKER))
@@ -150,6 +158,7 @@ def test_results_into_the_folder_of_a_stream(place: Path) -> None:
         plait.open_text(SQL.replace("high AS", "high INTO 'readings' AS"), base=place)
 
 
+@pytest.mark.usefixtures("without_spark")
 def test_spark_connect(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_REMOTE", "sc://localhost")
     error = refused(place)
@@ -158,6 +167,7 @@ def test_spark_connect(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not (place / "state").exists()
 
 
+@pytest.mark.usefixtures("without_spark")
 @pytest.mark.parametrize("master", ["nonsense", "http://host:7077", "spark:/host", "sc://host"])
 def test_masters_that_are_none(place: Path, master: str) -> None:
     error = refused(place, master=master)
