@@ -214,6 +214,12 @@ class Session:
 
         if self._started_spark is None:
             there = self._given_spark or present()
+            if there is not None and master is not None:
+                raise UserError(
+                    "master-given",
+                    f"the master `{master}` cannot be used: this process has a Spark already",
+                    hint="leave the master out to use that one, or stop it first",
+                )
             if there is not None:
                 return adopted(there)
             self._started_spark = session(master, log=log)
