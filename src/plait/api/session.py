@@ -184,6 +184,10 @@ class Session:
         """
         from plait.runtime.run import Extent, Run
 
+        if planner not in PLANNERS:
+            raise UserError(
+                "unknown-planner", f"there is no planner `{planner}`", hint=closest(planner, PLANNERS)
+            )
         if planner != RUNNABLE_PLANNER:
             raise UnsupportedError(
                 "planner-runs",

@@ -78,7 +78,14 @@ def plait() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
-    sys.exit(run(arguments))
+    code = run(arguments)
+    if "pyspark" in sys.modules:
+        # Spark's threads keep objects alive that DuckDB then complains of, at length, on standard error.
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -84,6 +84,10 @@ class FragmentRun(StreamingWork):
         """The watermark that the query goes by; None until a row has moved it."""
         return self.totals.watermark_us or None
 
+    @property
+    def is_in_first_batch(self) -> bool:
+        return self._batch_began is not None and not self.totals.batches
+
     def is_quiet(self, stream: str, seconds: float) -> bool:
         """Whether the query has long read all there is of a stream: it may be far behind others that read it.
 

@@ -64,6 +64,12 @@ def _query(
         batches=run.totals.batches,
         batch_seconds=run.batch_seconds,
         watermark_us=run.watermark_us,
-        waiting=waiting(run.fragment.plan, rows, streams),
+        waiting=_waiting(run, rows, streams),
         error=run.error,
     )
+
+
+def _waiting(run: FragmentRun, rows: int, streams: Mapping[str, StreamProgress]) -> str:
+    if run.is_in_first_batch:
+        return "its first batch is running"
+    return waiting(run.fragment.plan, rows, streams, run.watermark_us)

@@ -25,9 +25,15 @@ from plait.plan.nodes import (
 )
 from plait.runtime.snapshot import StreamProgress
 
+# Spark's watermarks are whole milliseconds, and one less for joins.
+_BEHIND_US = 2_000
 
-def waiting(plan: Node, rows: int, streams: Mapping[str, StreamProgress]) -> str:
-    """What a query waits for, given how many rows it has shown and its streams by their keys.
+
+def waiting(
+    plan: Node, rows: int, streams: Mapping[str, StreamProgress], reached_us: int | None = None
+) -> str:
+    """What a query waits for, given how many rows it has shown, its streams by their keys, and the watermark
+    that it has come to itself: it may be behind what its streams have brought.
 
     Empty if rows have come and none is held back.
     """
@@ -39,6 +45,10 @@ def waiting(plan: Node, rows: int, streams: Mapping[str, StreamProgress]) -> str
     if not marks:
         return ""
     slowest = min(marks, key=lambda name: marks[name])
+    if reached_us is not None and reached_us < marks[slowest] - _BEHIND_US:
+        closes = _closes(plan, reached_us)
+        come = f"has come to {time_text(reached_us)}, its streams to {time_text(marks[slowest])}"
+        return f"{closes}; the query {come}" if closes else ""
     closes = _closes(plan, marks[slowest])
     if not closes:
         return "" if rows else "no row has matched so far"

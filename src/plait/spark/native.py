@@ -82,8 +82,9 @@ class NativeComputation:
     def __init__(self, fragment: Fragment, catalog: Catalog, sources: RowSource, beats: Path) -> None:
         stages = fragment.stages
         assert stages is not None, fragment.query
+        joins_rows = any(isinstance(stage, IntervalJoinStage) for stage in stages.streaming)
         self._readers = {
-            key: _StreamReader(StreamRows(key, scans, catalog, sources, beats))
+            key: _StreamReader(StreamRows(key, scans, catalog, sources, beats), joins_rows)
             for key, scans in scans_by_stream(_scans(stages)).items()
         }
         self._epilogue = Epilogue(stages, fragment.columns, catalog)
@@ -164,10 +165,10 @@ def _scans(stages: Stages) -> list[StreamScan]:
 class _StreamReader:
     """The rows of a stream under its watermark, and what is needed to tell which come too late."""
 
-    def __init__(self, rows: StreamRows) -> None:
+    def __init__(self, rows: StreamRows, joins_rows: bool) -> None:
         self._rows = rows
-        # Spark's watermarks are whole milliseconds, and its joins drop what is not later than them.
-        delay_ms = -(-rows.stream.delay_us // 1000) + 1
+        # Spark's watermarks are whole milliseconds, and its joins of rows drop what is not later than them.
+        delay_ms = -(-rows.stream.delay_us // 1000) + joins_rows
         barred = [f"CASE WHEN t > {_EPOCH} THEN {c} END AS {c}" for c in (*rows.columns, "beat")]
         self._timely = (
             rows.frame.withWatermark("t", f"{delay_ms} milliseconds")

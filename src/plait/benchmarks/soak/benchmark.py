@@ -169,11 +169,14 @@ def _compare(session: Session, running: Running, end: datetime, observer: Observ
         for query in session.workload.queries.values():
             observer(f"comparing {query.name} with its definition")
             given = running.results(query.name).rows
-            if query.name in IN_SLICES:
-                wanted = evaluate(last.query(query.name), slice_).rows
-                found = difference(_last_ticks(query, given, end), _last_ticks(query, wanted, end))
-            else:
-                found = difference(given, evaluate(query, everything).rows)
+            try:
+                if query.name in IN_SLICES:
+                    wanted = evaluate(last.query(query.name), slice_).rows
+                    found = difference(_last_ticks(query, given, end), _last_ticks(query, wanted, end))
+                else:
+                    found = difference(given, evaluate(query, everything).rows)
+            except InfeasibleError as error:  # what was measured is worth telling all the same
+                found = f"not compared: {error.message}"
             if found:
                 wrong[query.name] = found
     report.figures["queries_compared"] = len(session.workload.queries)

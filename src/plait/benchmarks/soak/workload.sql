@@ -1,5 +1,5 @@
--- All generators together, 5,000 rows a second: an airline (1,200), an auction house (2,800), smart plugs (800 for CQ3
--- to CQ6, 200 for CQ1 and CQ2, which write each row into 300 windows). {start} and {end} are filled in.
+-- All generators together, 5,000 rows a second: an airline (1,200), an auction house (3,200), smart plugs (400 for CQ4
+-- and CQ5, 200 for CQ1 and CQ2, which hold each row in 300 windows). {start} and {end} are filled in.
 
 CREATE STREAM flights (num INT, dest STRING, gate STRING, status STRING, at TIMESTAMP,
   WATERMARK FOR at AS at - INTERVAL 10 SECONDS)
@@ -26,7 +26,7 @@ CREATE STREAM auctions (id BIGINT, seller BIGINT, category INT, at TIMESTAMP,
   WITH (connector = 'generator', generator = 'auctions.auctions', seed = 1, rate = 180, start = '{start}', end = '{end}');
 CREATE STREAM bids (auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, at TIMESTAMP,
   WATERMARK FOR at AS at - INTERVAL 10 SECONDS)
-  WITH (connector = 'generator', generator = 'auctions.bids', seed = 1, rate = 2620, start = '{start}', end = '{end}');
+  WITH (connector = 'generator', generator = 'auctions.bids', seed = 1, rate = 3020, start = '{start}', end = '{end}');
 
 CREATE CONTINUOUS QUERY bidders_by_channel AS
   SELECT window_end, channel, count(DISTINCT bidder) AS bidders, count(*) FILTER (WHERE price >= 150) AS high_bids
@@ -42,7 +42,7 @@ CREATE CONTINUOUS QUERY last_prices AS
 
 CREATE STREAM measurements (ts TIMESTAMP, value DECIMAL(9, 3), property INT, plug_id INT, household_id INT, house_id INT,
   WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS)
-  WITH (connector = 'generator', generator = 'smart_plugs.measurements', seed = 1, rate = 800, start = '{start}',
+  WITH (connector = 'generator', generator = 'smart_plugs.measurements', seed = 1, rate = 400, start = '{start}',
         end = '{end}');
 CREATE STREAM few_measurements (ts TIMESTAMP, value DECIMAL(9, 3), property INT, plug_id INT, household_id INT,
   house_id INT, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS)
