@@ -21,6 +21,7 @@ from plait.failpoints import VARIABLE
 # A run lasts seconds: its JVM compiles quickly rather than well.
 QUICK_JAVA = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"}
 DRAINED = "error[state-drained]"  # a start after everything was done
+STOPPED = 130  # the exit code of a run that was asked to stop, and did
 PATIENCE_S = 600  # a run that has not ended by then hangs
 
 
@@ -99,7 +100,7 @@ def _kill_at(process: subprocess.Popen[bytes], kill: AtMoment) -> bool:
         return False
     if kill.while_stopping:
         process.send_signal(signal.SIGINT)
-        time.sleep(kill.seconds % 1)
+        time.sleep(kill.seconds % 0.3)
     was_running = process.poll() is None
     end_group(process.pid)
     return was_running
