@@ -94,6 +94,10 @@ CREATE CONTINUOUS QUERY left_join AS
   SELECT a.plug, a.code, v.worker
   FROM alarms a [RANGE 20 SECONDS] LEFT JOIN visits v [RANGE 3 SECONDS] ON a.plug = v.plug AND a.code <> v.worker;
 
+CREATE CONTINUOUS QUERY full_join_of_high AS
+  SELECT r.plug, r.load, v.worker FROM readings r [RANGE 10 SECONDS]
+  FULL JOIN visits v [RANGE 5 SECONDS] ON r.plug = v.plug AND r.load > 20 AND v.plug > 1;
+
 CREATE CONTINUOUS QUERY left_join_of_some AS
   SELECT a.plug, a.code, v.worker
   FROM alarms a [RANGE 20 SECONDS] LEFT JOIN visits v [RANGE 3 SECONDS]

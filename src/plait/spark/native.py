@@ -10,11 +10,12 @@ metadata (`spark.watermarkDelayMs`), which is why every such column is tagged wh
 | `Windowed` | `t`, the greatest event time; if of several streams also each, `t0`, `t1`, … (BIGINT, µs) |
 | `Ticking` | `tick`, the end of the window |
 
-Two things are done against Spark's optimizer. It moves filters below `withWatermark` if they do not mention
+Three things are done against what Spark concludes. It moves filters below `withWatermark` if they do not mention
 the event time, also filters that it makes up itself (a join key is not NULL); there they would take away the
 rows that move the watermark. So above the watermark every column is made to depend on the event time. And it
 drops a source of which it can tell that it gives no row, and with it that source's watermark; so a predicate
-without columns is made to depend on the event time too.
+without columns is made to depend on the event time too. And from the comparisons in a join's condition it
+finds out when rows can be forgotten, whatever they compare; those not about times are hidden from it.
 
 What comes out of the streaming part are the rows of the result and, in the same frame, one row for each row
 of a stream that an operator could find too late, with the last watermark (µs) before which it is in time.
@@ -50,7 +51,7 @@ from plait.deployment.stages import (
     UniteStage,
 )
 from plait.expressions.aggregates import AggregateCall
-from plait.expressions.nodes import TRUE, Column, Expression, columns_of
+from plait.expressions.nodes import TRUE, Column, Expression, columns_of, conjuncts
 from plait.expressions.spark import aggregate_to_spark, to_spark, type_to_spark
 from plait.expressions.types import DOUBLE
 from plait.plan.nodes import (
@@ -374,9 +375,29 @@ def _predicate(node: Join | OuterJoin) -> list[str]:
         conditions += [
             f"({printed(one)} IS NOT NULL OR {printed(other)} IS NOT NULL)" for one, other in equalities(node)
         ]
+    if isinstance(node.timing, Ticking):
+        terms = [printed(term) for term in conjuncts(node.predicate)]
+    else:
+        terms = [_veiled(printed(term), _only_side(node, term)) for term in conjuncts(node.predicate)]
     if node.predicate != TRUE:
-        conditions.append(printed(node.predicate))
+        conditions.append(_all(terms))
     return conditions
+
+
+def _only_side(node: Join | OuterJoin, term: Expression) -> str | None:
+    columns, first_of_right = columns_of(term), node.starts[1]
+    if not columns or min(columns) < first_of_right <= max(columns):
+        return None
+    return "l" if max(columns) < first_of_right else "r"
+
+
+def _veiled(term: str, side: str | None) -> str:
+    """A term about one side of a join in time, so that Spark does not see that it compares.
+
+    It takes `x >= 3` for a bound of the event time, never comes to the end of that row's time, and so never
+    gives the rows without partner nor lets go of them.
+    """
+    return term if side is None else f"coalesce({term}, FALSE) = ({side}_t > {_EPOCH})"
 
 
 def _meeting(node: Join | OuterJoin) -> list[str]:
