@@ -10,7 +10,7 @@ metadata (`spark.watermarkDelayMs`), which is why every such column is tagged wh
 | `Windowed` | `t`, the greatest event time; if of several streams also each, `t0`, `t1`, … (BIGINT, µs) |
 | `Ticking` | `tick`, the end of the window |
 
-Three things are done against what Spark concludes. It moves filters below `withWatermark` if they do not mention
+Three things are done against what Spark infers. It moves filters below `withWatermark` if they do not mention
 the event time, also filters that it makes up itself (a join key is not NULL); there they would take away the
 rows that move the watermark. So above the watermark every column is made to depend on the event time. And it
 drops a source of which it can tell that it gives no row, and with it that source's watermark; so a predicate
