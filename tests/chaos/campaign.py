@@ -107,9 +107,9 @@ def main() -> None:
     asked = parser.parse_args()
     rng = random.Random(asked.seed)
     kills = list(kills_of_all_kinds(rng, asked.kills))
-    half = len(KINDS) // 2
     ok = True
-    for part, (kinds, its_kills) in enumerate(((KINDS[:half], kills[::2]), (KINDS[half:], kills[1::2]))):
+    for part in range(2):
+        kinds, its_kills = KINDS[part::2], kills[part::2]
         folder = Path(tempfile.mkdtemp(prefix="plait-chaos-"))
         workload = random_workload(asked.seed * 2 + part, kinds, cuts=CUTS)
         print(f"{len(kinds)} queries, {len(its_kills)} kills, in {folder}")  # noqa: T201

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from plait.failpoints import FAILPOINTS
 
 # How often a failpoint is passed before it kills; those that are reached once in a run kill at once.
-ONCE = ("state-created", "stopping")
+ONCE = ("state-created", "table-stored", "stopping")
 
 
 @dataclass(frozen=True)
