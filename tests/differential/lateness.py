@@ -4,9 +4,9 @@ Written from the rules and not from the product. With one file a micro-batch, cu
 
 - The database way leaves out a row that is before its watermark at the start of the batch: the greatest event
   time of the batches before, less the delay.
-- Spark's watermark is in whole milliseconds and is given a delay that is rounded up, and a millisecond more;
-  a row of batch N is held against the watermark that batch N − 1 started with, which knows the rows up to
-  batch N − 2. A window aggregate leaves the row out of every tick up to that watermark.
+- Spark's watermark is in whole milliseconds and is given a delay that is rounded up; a row of batch N is held
+  against the watermark that batch N − 1 started with, which knows the rows up to batch N − 2. A window
+  aggregate leaves the row out of every tick up to that watermark.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def late_for_database(stream: StoredStream) -> int:
 def late_for_ticks(stream: StoredStream, range_us: int, slide_us: int) -> int:
     """For an aggregate over windows that end at multiples of the slide, on Spark's own operators."""
     late = 0
-    delay_ms = -(-stream.delay_us // 1000) + 1
+    delay_ms = -(-stream.delay_us // 1000)
     known_ms = [0, 0]  # the watermarks that batches 0, 1, … start with; and the one of before them
     greatest_ms = 0
     for number, times in enumerate(_times_us(stream)):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-# A watermark of Spark's is the delay and a millisecond behind: 12:00:49.999 after a row of 12:01:00.
+# After a row of 12:01:00 Spark's watermark is 12:00:50; under joins of rows, a millisecond less.
 QUERIES = """
 CREATE STREAM readings (plug INT, load INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 10 SECONDS);
 CREATE STREAM alarms (plug INT, code STRING, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 10 SECONDS);
@@ -56,23 +56,27 @@ def checked(session: SparkSession, query: str, cuts: Cuts, in_time: Cuts, folder
 
 
 @pytest.mark.parametrize(
-    ("query", "late", "in_time"),
+    ("query", "newest", "late", "in_time"),
     [
-        # A window that closes after the watermark takes rows that are older than the delay allows.
-        ("tumbling", [(5, "00:05"), (1, "00:06"), (5, "00:39.999999")], [(5, "00:40"), (5, "00:45")]),
-        ("sliding", [(5, "00:05")], [(5, "00:40")]),
+        # A window is closed when the watermark has reached its end.
+        ("tumbling", "01:00", [(5, "00:05"), (1, "00:06"), (5, "00:49.999999")], [(5, "00:50")]),
+        ("tumbling", "00:59.999", [(5, "00:39")], [(5, "00:40"), (5, "00:49.999999")]),
+        # One that is open takes rows that are older than the delay allows.
+        ("tumbling", "01:05", [(5, "00:49")], [(5, "00:50"), (5, "00:54")]),
+        ("sliding", "01:00", [(5, "00:05")], [(5, "00:50")]),
         # A row that is in no window is not late.
-        ("gaps", [(5, "00:09"), (5, "00:38")], [(5, "00:05"), (5, "00:48")]),
+        ("gaps", "01:00", [(5, "00:09"), (5, "00:38"), (5, "00:48")], [(5, "00:05"), (5, "00:58")]),
     ],
 )
 def test_rows_are_late_for_a_window_that_is_closed(
     query: str,
+    newest: str,
     late: list[tuple[int, str]],
     in_time: list[tuple[int, str]],
     spark: SparkSession,
     tmp_path: Path,
 ) -> None:
-    first, rest = readings((7, "00:00"), (7, "01:00")), readings(*in_time)
+    first, rest = readings((7, "00:00"), (7, newest)), readings(*in_time)
     done = checked(
         spark,
         query,
@@ -85,10 +89,10 @@ def test_rows_are_late_for_a_window_that_is_closed(
 
 
 def test_late_for_one_of_two_windows_is_late(spark: SparkSession, tmp_path: Path) -> None:
-    first, second = readings((7, "00:00"), (7, "01:00")), readings((5, "00:35"))
+    first, second = readings((7, "00:00"), (7, "01:00")), readings((5, "00:45"))
     done = run(spark, QUERIES, "sliding", [{"readings": first}, {"readings": second}], tmp_path)
     assert done.late_rows == {"readings": 1}
-    assert (1, at("00:50")) in done.rows
+    assert (1, at("01:00")) in done.rows
 
 
 def test_ticks_that_do_not_count_make_no_row_late(spark: SparkSession, tmp_path: Path) -> None:
