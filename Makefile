@@ -6,6 +6,10 @@ BIN := .venv/bin
 RUN := .venv/run.stamp
 DEV := .venv/dev.stamp
 
+# Where the tests are that need Spark. Each process that runs them has a Spark of its own, of 2 to 3 GB;
+# what takes long comes first.
+ON_SPARK := tests/chaos tests/differential tests/system tests/hostile tests/docs tests/spark
+
 N ?= 1000
 KILLS ?= 20
 
@@ -19,7 +23,7 @@ demo: $(RUN) ## A guided tour: check, plan, draw, run on Spark, compare (sets up
 	@$(BIN)/plait demo
 
 test: test-unit ## All tests, real Spark and the documentation included (brings its own Java where there is none)
-	$(BIN)/python -m pytest -m spark tests/spark tests/differential tests/chaos tests/hostile tests/system tests/docs
+	$(BIN)/python -m pytest -m spark $(ON_SPARK) --numprocesses 2 --dist loadgroup
 
 test-unit: $(DEV) ## The tests that need no Java, within a minute
 	$(BIN)/python -m pytest -m "not spark" --numprocesses auto

@@ -16,21 +16,28 @@ from tests.differential.workloads import random_workload
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-QUERIES = 60
 QUERIES_TOGETHER = 15  # run side by side, as one workload
-FIRST_SEED = 4_000
+SEEDS = range(4_000, 4_004)
+
+
+def _kinds(seed: int) -> list[str]:
+    first = (seed - SEEDS.start) * QUERIES_TOGETHER
+    return [KINDS[k % len(KINDS)] for k in range(first, first + QUERIES_TOGETHER)]
+
+
+def test_all_classes_are_there() -> None:
+    assert {kind for seed in SEEDS for kind in _kinds(seed)} == set(KINDS)
 
 
 @pytest.mark.spark
-def test_random_queries_give_the_rows_of_their_definition(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_queries_give_the_rows_of_their_definition(
+    seed: int, spark: SparkSession, tmp_path: Path
+) -> None:
     from tests.differential.checking import check  # needs PySpark, which is slow to import
 
     tally = Tally()
-    for number in range(QUERIES // QUERIES_TOGETHER):
-        first = number * QUERIES_TOGETHER
-        kinds = [KINDS[k % len(KINDS)] for k in range(first, first + QUERIES_TOGETHER)]
-        check(random_workload(FIRST_SEED + number, kinds), spark, tmp_path / str(number), tally)
+    check(random_workload(seed, _kinds(seed)), spark, tmp_path, tally)
     assert not tally.findings, "\n\n".join(map(str, tally.findings))
-    assert tally.queries.total() == QUERIES
-    assert set(tally.queries) == set(KINDS)
+    assert tally.queries.total() == QUERIES_TOGETHER
     assert tally.bites, tally

@@ -25,13 +25,16 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import plait
 from plait.cli import run
 from plait.errors import PlaitError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 # The examples of docs/semantics.md come with data and results, and have a test of their own.
@@ -75,6 +78,15 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def work_in(folder: Path, spark: SparkSession) -> None:
+    """Make Spark, whose process goes on, take relative paths from here too."""
+    jvm, context = spark._jvm, spark.sparkContext._jsc
+    assert jvm is not None
+    assert context is not None
+    files = jvm.org.apache.hadoop.fs.FileSystem.get(context.hadoopConfiguration())
+    files.setWorkingDirectory(jvm.org.apache.hadoop.fs.Path(str(folder)))
+
+
 def needs_spark(document: Path) -> bool:
     commands = [block.text for block in blocks_of(document) if block.language in ("console", "sh", "python")]
     words = ("plait run ", "SparkSession.builder", "session.run(")
@@ -97,7 +109,7 @@ def test_snippets(
     document: Path, clone: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
     if needs_spark(document):
-        request.getfixturevalue("spark")
+        work_in(clone, request.getfixturevalue("spark"))
     namespace: dict[str, Any] = {"__name__": "snippet"}
     statements = ""
     blocks = blocks_of(document)

@@ -46,7 +46,8 @@ from plait.spark.sources import Sources
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+# One process computes what all of these look at.
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("one_run")]
 
 TINY_FILES = 1000
 WATERMARK = "WATERMARK FOR at AS at - INTERVAL 10 SECONDS"

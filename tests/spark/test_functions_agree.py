@@ -35,7 +35,8 @@ from plait.expressions.types import DOUBLE, INT, STRING, TIMESTAMP, Kind, Type, 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+# One process computes what all of these look at.
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("functions")]
 
 T = TypeVar("T")
 

@@ -189,7 +189,7 @@ def test_a_signal_stops_cleanly(made_up: MadeUpRun, number: int, capsys: pytest.
     captured = capsys.readouterr()
     assert made_up.stopped
     assert json.loads(captured.out)["stopped"]
-    assert captured.err.startswith("stopping when the batches that run are done")
+    assert captured.err.startswith("starting Spark …\nstopping when the batches that run are done")
     assert signal.getsignal(number) is before
 
 
@@ -220,7 +220,7 @@ def test_a_failed_query_gives_the_exit_code_and_the_rest_its_summary(
     assert run(["run", TRAFFIC]) == 4
     captured = capsys.readouterr()
     assert "results/left_turns" in captured.out
-    assert captured.err.startswith("external[results]: cannot write")
+    assert captured.err.startswith("starting Spark …\nexternal[results]: cannot write")
     assert run(["run", TRAFFIC, "--json"]) == 4
     document = json.loads(capsys.readouterr().out)
     assert document["errors"][0]["code"] == "results"

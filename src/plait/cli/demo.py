@@ -133,9 +133,9 @@ def _run(session: Session, file: Path, folder: Path) -> Running:
     )
     for earlier in (state, results):
         shutil.rmtree(earlier, ignore_errors=True)
-    with progress("starting Spark"):
+    with progress("starting Spark", takes_long=True):
         running = session.run(state=state, results=results, available_now=True, drain=True)
-    with progress("running the queries"):
+    with progress("running the queries", takes_long=True):
         running.wait()
     done = running.progress()
     rows = sum(stream.rows for stream in done.streams)

@@ -233,9 +233,11 @@ def _coloured(line: str) -> str:
 
 
 @contextmanager
-def progress(what: str) -> Iterator[None]:
-    """Say on a terminal what is going on, until it is done."""
+def progress(what: str, *, takes_long: bool = False) -> Iterator[None]:
+    """Say on a terminal what is going on, until it is done; in a log, that it takes long."""
     if not is_terminal(sys.stderr):
+        if takes_long:
+            click.echo(f"{what} …", err=True)
         yield
         return
     from rich.console import Console

@@ -116,7 +116,7 @@ def command(
     """
     output_format = format_or_json(context, output_format, as_json)
     with open_session(files) as session:
-        with _interrupted_by_term(), nullcontext() if quiet else progress("starting Spark"):
+        with _interrupted_by_term(), nullcontext() if quiet else progress("starting Spark", takes_long=True):
             running = session.run(
                 planner,
                 state=state,

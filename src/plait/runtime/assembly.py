@@ -1,8 +1,8 @@
 """Puts together what a run consists of: for each query its computation, sink and journal, for each stream
 its intake.
 
-Nothing runs yet, and what cannot run is found here: a folder of results that is somebody else's, a source
-that Spark does not know.
+Nothing runs yet, and what cannot run is found here: a folder of results that is somebody else's, before Spark
+is there; a source that Spark does not know.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from plait.deployment.fragments import Fragment, Way
 from plait.engines.incremental import IncrementalQuery
 from plait.engines.table_versions import TableVersions
 from plait.errors import UserError
-from plait.runtime import outlets
+from plait.runtime import outlets, results_folder
 from plait.runtime.fragment_run import Computation, FragmentRun
 from plait.runtime.intake import Intake
 from plait.runtime.journal import ROWS, Journal, read_totals
-from plait.runtime.results_folder import MARKER
 from plait.runtime.sinks import sink_for
 from plait.runtime.state import ANEW, QueryFolder, StateFolder
 from plait.runtime.tables_in_use import TablesInUse
@@ -54,7 +53,7 @@ def assemble(
     """All queries and intakes over the state. What has to be closed goes to `opened`."""
     catalog = workload.catalog
     declared = [(fragment, workload.query(fragment.query)) for fragment in fragments]
-    _settle_results(state, [query for _, query in declared], results)
+    outlets.record(state.path, state.id, [outlets.outlet_of(query, results) for _, query in declared])
     journals: list[Journal] = []
     tables = TablesInUse(TableVersions(catalog, state.tables), journals)
     write_frame = FrameWriter(session)
@@ -98,11 +97,14 @@ def _computation(
     return Handover(fragment, catalog, sources, folder.beats, _opened(query, opened))
 
 
-def _settle_results(state: StateFolder, queries: Iterable[Query], results: Path) -> None:
-    """Write down where rows come out, once it is sure that those of before are still there."""
-    found = [outlets.outlet_of(query, results) for query in queries]
-    for outlet in found:
-        if outlet.folder is None or state.is_new or (outlet.folder / MARKER).exists():
+def check_results(state: StateFolder, queries: Iterable[Query], results: Path) -> None:
+    """Refuse folders with rows of others, and those whose rows of before are no longer there."""
+    for query in queries:
+        outlet = outlets.outlet_of(query, results)
+        if outlet.folder is None:
+            continue
+        results_folder.check(outlet.folder, state.id, query.name)
+        if state.is_new or (outlet.folder / results_folder.MARKER).exists():
             continue
         if read_totals(state.query(outlet.query).journal).counts.get(ROWS):
             raise UserError(
@@ -110,4 +112,3 @@ def _settle_results(state: StateFolder, queries: Iterable[Query], results: Path)
                 f"the results of `{outlet.query}` that the state knows of are not in {outlet.folder}",
                 hint=f"bring the folder back to go on; or {ANEW}",
             )
-    outlets.record(state.path, state.id, found)

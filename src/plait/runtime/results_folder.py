@@ -49,16 +49,23 @@ def batch_files(folder: Path, after: int = -1) -> tuple[BatchFile, ...]:
     return tuple(sorted((f for f in files if f.batch_id > after), key=lambda f: f.batch_id))
 
 
+def check(folder: Path, state_id: str, query: str) -> None:
+    """Refuse the folder if others' rows are in it."""
+    with _reported(folder):
+        owner = owner_of(folder)
+        if owner != (state_id, query) and folder.exists():
+            _check_free(folder, owner, state_id)
+
+
 def claim(folder: Path, state_id: str, query: str) -> None:
     """Make the folder that of this query of this state; refuse it if others' rows are in it.
 
     Drafts of a process that was killed are removed.
     """
+    check(folder, state_id, query)
     with _reported(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        owner = owner_of(folder)
-        if owner != (state_id, query):
-            _check_free(folder, owner, state_id)
+        if owner_of(folder) != (state_id, query):
             marker = json.dumps({"state": state_id, "query": query}, ensure_ascii=False)
             write_durably(folder / MARKER, marker.encode())
         for draft in folder.glob(f"{DRAFT}*"):

@@ -29,7 +29,7 @@ from plait.errors import ErrorReport, InfeasibleError, PlaitError, UserError, cl
 from plait.failpoints import reach
 from plait.plan.nodes import sources_of
 from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
-from plait.runtime.assembly import Assembly, assemble
+from plait.runtime.assembly import Assembly, assemble, check_results
 from plait.runtime.declarations import declarations_of
 from plait.runtime.outlets import folder_of
 from plait.runtime.reporting import report
@@ -115,6 +115,8 @@ class Run:
         with ExitStack() as opened:
             self._state = self._opened_state(fragments)
             opened.callback(self._state.close)
+            queries = [self.workload.query(each.query) for each in fragments]
+            check_results(self._state, queries, self._results)
             session = self._connect()
             divide_among(session, len(fragments))
             opened.callback(SparkFolderLock(session, self._state.spark_lock).close)

@@ -57,6 +57,8 @@ _OWN = {
     "spark.ui.retainedJobs": "50",
     "spark.ui.retainedStages": "50",
     "spark.sql.ui.retainedExecutions": "20",
+    # Many queries, each with its classes, which would else be compiled anew in every batch.
+    "spark.sql.codegen.cache.maxEntries": "2000",
     "spark.driver.memory": "2g",
 }
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
