@@ -63,12 +63,13 @@ class SoakBenchmark:
         with TemporaryDirectory(prefix="plait-soak-") as folder, Session(_workload(start, end)) as session:
             state = Path(folder) / "state"
             observer("starting")
-            running = session.run(state=state, results=Path(folder) / "results", trigger_seconds=TRIGGER_S)
-            samples = _watch(running, state, end, observer)
-            observer("closing what is open")
-            running.drain()
-            _describe(running, samples, length_s, report)
-            _compare(session, running, end, observer, report)
+            results = Path(folder) / "results"
+            with session.run(state=state, results=results, trigger_seconds=TRIGGER_S) as running:
+                samples = _watch(running, state, end, observer)
+                observer("closing what is open")
+                running.drain()
+                _describe(running, samples, length_s, report)
+                _compare(session, running, end, observer, report)
         return report.to_json()
 
 

@@ -6,6 +6,7 @@ file says which format it has and which plan it belongs to; any other is refused
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,7 @@ from plait.engines.incremental.layout import Numbered, Store
 from plait.errors import ExternalError
 from plait.expressions.duckdb import type_to_duckdb
 
-FORMAT = 1
+FORMAT = 2
 
 # Several queries share a machine; what does not fit is spilled beside the file.
 MEMORY_BYTES = 1024**3
@@ -25,10 +26,10 @@ MEMORY_BYTES = 1024**3
 # Batches whose outcomes are remembered: no fewer than Spark keeps in its checkpoint.
 REMEMBERED_BATCHES = 100
 
+# Maps are kept as JSON: in a long run DuckDB 2.0 was seen to fail on reading its own MAP values back.
 _TABLES = """
 CREATE TABLE plait_state (format INTEGER, plan VARCHAR);
-CREATE TABLE batches (id BIGINT, result_rows BIGINT, late_rows MAP(VARCHAR, BIGINT), watermark_us BIGINT,
-                      seen_us MAP(VARCHAR, BIGINT));
+CREATE TABLE batches (id BIGINT, result_rows BIGINT, late_rows VARCHAR, watermark_us BIGINT, seen_us VARCHAR);
 """
 
 
@@ -59,7 +60,10 @@ class State:
 
     def progress(self) -> Progress:
         done = self.database.fetch("SELECT id, seen_us, watermark_us FROM batches ORDER BY id DESC LIMIT 1")
-        return Progress(*done[0]) if done else Progress()
+        if not done:
+            return Progress()
+        ((batch, seen_us, watermark_us),) = done
+        return Progress(batch, json.loads(seen_us), watermark_us)
 
     def check_next(self, batch: int, before: Progress) -> None:
         """Batches come one after the other: a file from which some are missing is an old copy."""
@@ -74,24 +78,18 @@ class State:
         done = self.database.fetch(
             "SELECT result_rows, late_rows, watermark_us FROM batches WHERE id = $1", [batch]
         )
-        return Outcome(*done[0]) if done else Outcome(0)
+        if not done:
+            return Outcome(0)
+        ((rows, late_rows, watermark_us),) = done
+        return Outcome(rows, json.loads(late_rows), watermark_us)
 
     def record(self, batch: int, seen_us: Mapping[str, int], outcome: Outcome) -> None:
         """Note a batch as done, within its transaction."""
         self.database.execute("DELETE FROM batches WHERE id <= $1", [batch - REMEMBERED_BATCHES])
-        late = outcome.late_rows
+        late_rows, seen = json.dumps(dict(outcome.late_rows)), json.dumps(dict(seen_us))
         self.database.execute(
-            "INSERT INTO batches VALUES ($1, $2, map($3::VARCHAR[], $4::BIGINT[]), $5, "
-            "map($6::VARCHAR[], $7::BIGINT[]))",
-            [
-                batch,
-                outcome.rows,
-                [*late],
-                [*late.values()],
-                outcome.watermark_us,
-                [*seen_us],
-                [*seen_us.values()],
-            ],
+            "INSERT INTO batches VALUES ($1, $2, $3, $4, $5)",
+            [batch, outcome.rows, late_rows, outcome.watermark_us, seen],
         )
 
     def _check(self, plan: str) -> None:
