@@ -1,6 +1,9 @@
 # Everything runs in .venv, which each target sets up by itself: nothing global, no root.
 # `make PYTHON=/path/to/python3.12 …` chooses the interpreter; otherwise the first suitable one is taken.
 
+# Modules are compiled once, and not by every process that a test starts.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := .venv/bin
 # What a user needs, and what somebody who works on Plait needs. Each stamp is renewed when its lock changes.
 RUN := .venv/run.stamp

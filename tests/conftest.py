@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.java_options import QUICK
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,11 +30,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def spark() -> Iterator[SparkSession]:
     from plait.spark.session import session  # PySpark is slow to import where nothing uses it
 
-    # Tests run many statements once: compile them quickly rather than well.
-    options = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
     started = session(
         "local[2]",
-        settings={"spark.driver.extraJavaOptions": options, "spark.sql.shuffle.partitions": "2"},
+        settings={"spark.driver.extraJavaOptions": QUICK, "spark.sql.shuffle.partitions": "2"},
     )
     yield started
     started.stop()

@@ -15,11 +15,10 @@ from pathlib import Path
 from tests.chaos.kills import AtFailpoint, AtMoment, Kill
 from tests.differential.arrivals import Row
 from tests.differential.result_rows import stored_rows
+from tests.java_options import QUICK_ENVIRONMENT
 
 from plait.failpoints import VARIABLE
 
-# A run lasts seconds: its JVM compiles quickly rather than well.
-QUICK_JAVA = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"}
 DRAINED = "error[state-drained]"  # a start after everything was done
 STOPPED = 130  # the exit code of a run that was asked to stop, and did
 PATIENCE_S = 600  # a run that has not ended by then hangs
@@ -55,7 +54,7 @@ class System:
     def run(self, kill: Kill | None = None) -> Ended:
         """Start, maybe kill, and wait for the end of everything that was started."""
         self.starts += 1
-        environment = {key: value for key, value in os.environ.items() if key != VARIABLE} | QUICK_JAVA
+        environment = {key: value for key, value in os.environ.items() if key != VARIABLE} | QUICK_ENVIRONMENT
         if isinstance(kill, AtFailpoint):
             environment[VARIABLE] = f"{kill.name}:{kill.number}"
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -14,11 +14,9 @@ from pyspark.sql import SparkSession
 from tests.differential.checking import check
 from tests.differential.harness import Tally
 from tests.differential.workloads import RandomWorkload, random_workload
+from tests.java_options import QUICK
 
 from plait.spark.session import session
-
-# Each statement runs a few times only: compile quickly rather than well.
-SETTINGS = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"}
 
 
 def main() -> None:
@@ -27,7 +25,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the first workload")
     parser.add_argument("--query", help="check this query of that workload alone, such as q7")
     asked = parser.parse_args()
-    spark = session(settings=SETTINGS)
+    spark = session(settings={"spark.driver.extraJavaOptions": QUICK})
     tally, seed = Tally(), asked.seed
     while not tally.queries or (asked.query is None and tally.queries.total() < asked.queries):
         workload = random_workload(seed)

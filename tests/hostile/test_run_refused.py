@@ -198,7 +198,7 @@ def begun(place: Path) -> Path:
         journal.finish(0, {})
         journal.close()
     state.query("pairs").database.write_bytes(b"")
-    record(path, state.id, [outlet_of(query, place / "results") for query in workload.queries.values()])
+    record(path, [outlet_of(query, place / "results") for query in workload.queries.values()])
     state.close()
     return path
 

@@ -160,10 +160,12 @@ def run(
     *,
     tables: Tables | None = None,
     available_now: bool = False,
+    at_once: bool = False,
 ) -> Run:
     """Run a query natively, to the end of the streams.
 
-    A batch at a time, or all there is and then, started again, the end.
+    A batch at a time, each closing what it can before the next comes, or `at_once`, one on the heels of the
+    other; or all there is and then, started again, the end.
     """
     catalog, query = declared(sql, name)
     done = Run(native_fragment(query))
@@ -185,10 +187,16 @@ def run(
         streams.end()
         start().awaitTermination()
         return done
+    if at_once:
+        for cut in cuts:
+            streams.add_all(cut)
     running = start()
-    for cut in cuts:
-        streams.add_all(cut)
+    if at_once:
         running.processAllAvailable()
+    else:
+        for cut in cuts:
+            streams.add_all(cut)
+            running.processAllAvailable()
     done.before_end = frozenset(done.published)
     streams.end()
     running.processAllAvailable()
@@ -252,6 +260,7 @@ def check(
     *,
     tables: Tables | None = None,
     available_now: bool = False,
+    at_once: bool = False,
     early: bool = False,
 ) -> Run:
     """A run gives exactly the definition's rows, and before the streams end only what is closed.
@@ -259,7 +268,7 @@ def check(
     `early`: it gives also what is not closed yet and cannot change.
     """
     wanted = evaluated(sql, name, cuts, tables=tables)
-    done = run(session, sql, name, cuts, folder, tables=tables, available_now=available_now)
+    done = run(session, sql, name, cuts, folder, tables=tables, available_now=available_now, at_once=at_once)
     assert wanted, "a comparison of no rows proves nothing"
     assert not difference(wanted, done.rows)
     closed = evaluated(sql, name, cuts, tables=tables, closed_only=not early)

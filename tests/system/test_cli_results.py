@@ -47,8 +47,8 @@ def rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sink:
     state, results = Path("plait-state"), Path("results")
     state.mkdir()
     queries = [query("Rooms"), query("quiet", SinkKind.JSON), query("shown", SinkKind.CONSOLE)]
-    record(state, STATE_ID, [outlet_of(each, results) for each in queries])
-    sink = sink_for(queries[0], results, STATE_ID, never)
+    record(state, [outlet_of(each, results) for each in queries])
+    sink, *_ = [sink_for(each, results, STATE_ID, never) for each in queries]
     sink.publish(0, rows(1, 2))
     sink.publish(3, rows(3))
     return sink

@@ -11,6 +11,7 @@ from time import sleep
 
 import pyarrow.parquet as pq
 import pytest
+from tests.java_options import QUICK_ENVIRONMENT
 
 import plait
 from plait.evaluator.result import difference
@@ -25,6 +26,12 @@ CREATE CONTINUOUS QUERY totals WITH (sink = 'json') AS
   SELECT plug, sum(load) AS total, window_end FROM readings [RANGE 1 MINUTE] GROUP BY plug;
 CREATE CONTINUOUS QUERY nothing AS SELECT plug FROM readings WHERE load < 0;
 """
+
+
+@pytest.fixture(autouse=True)
+def quick_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in QUICK_ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
 
 
 def command(*words: str) -> list[str]:

@@ -53,7 +53,6 @@ def assemble(
     """All queries and intakes over the state. What has to be closed goes to `opened`."""
     catalog = workload.catalog
     declared = [(fragment, workload.query(fragment.query)) for fragment in fragments]
-    outlets.record(state.path, state.id, [outlets.outlet_of(query, results) for _, query in declared])
     journals: list[Journal] = []
     tables = TablesInUse(TableVersions(catalog, state.tables), journals)
     write_frame = FrameWriter(session)
@@ -71,6 +70,8 @@ def assemble(
         stream_folder = state.stream(key)
         journal = _opened(Journal(stream_folder.journal), opened)
         intakes[key] = Intake(catalog.stream(key), sources, stream_folder, journal)
+    # Now that all folders of results are there, readers may learn of them.
+    outlets.record(state.path, [outlets.outlet_of(query, results) for _, query in declared])
     return Assembly(queries, intakes)
 
 
@@ -98,12 +99,13 @@ def _computation(
 
 
 def check_results(state: StateFolder, queries: Iterable[Query], results: Path) -> None:
-    """Refuse folders with rows of others, and those whose rows of before are no longer there."""
-    for query in queries:
-        outlet = outlets.outlet_of(query, results)
+    """Refuse folders with rows of others, and others than those that hold the rows of before."""
+    found = [outlets.outlet_of(query, results) for query in queries]
+    outlets.check_places(state.path, state.id, found)
+    for outlet in found:
         if outlet.folder is None:
             continue
-        results_folder.check(outlet.folder, state.id, query.name)
+        results_folder.check(outlet.folder, state.id, outlet.query)
         if state.is_new or (outlet.folder / results_folder.MARKER).exists():
             continue
         if read_totals(state.query(outlet.query).journal).counts.get(ROWS):

@@ -110,15 +110,18 @@ def guarantee(sink: Sink) -> str:
             assert_never(sink.kind)
 
 
-def record(state: Path, state_id: str, outlets: Iterable[Outlet]) -> None:
-    """Write down where rows come out, unless others come out elsewhere already."""
-    now = {outlet.query.lower(): outlet for outlet in outlets}
-    if (state / FILE).exists():
-        before = recorded(state)
-        for key, outlet in now.items():
-            if key in before:
-                _check_place(before[key], outlet, state_id)
-    text = json.dumps({key: each.to_json() for key, each in now.items()}, indent=1, ensure_ascii=False)
+def check_places(state: Path, state_id: str, outlets: Iterable[Outlet]) -> None:
+    """Refuse to let rows come out elsewhere than those of before."""
+    before = recorded(state) if (state / FILE).exists() else {}
+    for outlet in outlets:
+        if outlet.query.lower() in before:
+            _check_place(before[outlet.query.lower()], outlet, state_id)
+
+
+def record(state: Path, outlets: Iterable[Outlet]) -> None:
+    """Write down where rows come out."""
+    now = {outlet.query.lower(): outlet.to_json() for outlet in outlets}
+    text = json.dumps(now, indent=1, ensure_ascii=False)
     try:
         write_durably(state / FILE, text.encode())
     except OSError as error:

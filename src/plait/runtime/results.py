@@ -26,6 +26,12 @@ def batches(outlet: Outlet, after: int = -1) -> Iterator[tuple[int, pa.Table]]:
             f"the rows of `{outlet.query}` go to {outlet.destination}",
             hint="Plait reads results that are files: sink = 'parquet', which is the default, or 'json'",
         )
+    if not outlet.folder.is_dir():
+        raise UserError(
+            "results-gone",
+            f"the results of `{outlet.query}` are not in {outlet.folder}",
+            hint="if they were moved, say where to with --results DIR",
+        )
     for file in batch_files(outlet.folder, after):
         yield file.batch_id, _read(file.path, outlet.schema)
 

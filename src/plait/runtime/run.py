@@ -50,8 +50,10 @@ DEFAULT_TRIGGER_SECONDS = 1.0
 STOP_LIMIT_SECONDS = 60.0
 
 _WATCH_SECONDS = 0.2
-# How often a run that ends when all is processed looks for what is there.
-_DRAINED_TRIGGER_SECONDS = 0.2
+# How often a run that ends when all is processed looks for what is there: at least so long apart, and so much
+# longer for each query and intake, since each look takes its share of a processor.
+_LEAST_LOOK_SECONDS = 0.2
+_LOOK_SECONDS_EACH = 0.05
 _LEAST_BEAT_SECONDS = 1.0
 
 
@@ -299,7 +301,7 @@ class Run:
     def _make_ready_to_end(self) -> None:
         """Let all works be such that they come to an end of what is there."""
         if self._streams_pause:
-            self._start([work for work in self._works if not work.is_active], _DRAINED_TRIGGER_SECONDS)
+            self._start([work for work in self._works if not work.is_active], self._look_seconds)
         else:
             self._stop_all()
             self._start(self._works, None)
@@ -339,7 +341,11 @@ class Run:
     def _first_trigger(self) -> float | None:
         if not self.extent.available_now:
             return self.extent.trigger_seconds
-        return _DRAINED_TRIGGER_SECONDS if self.extent.drain and self._streams_pause else None
+        return self._look_seconds if self.extent.drain and self._streams_pause else None
+
+    @property
+    def _look_seconds(self) -> float:
+        return max(_LEAST_LOOK_SECONDS, _LOOK_SECONDS_EACH * len(self._works))
 
     def _start(self, works: Iterable[StreamingWork], trigger_seconds: float | None) -> None:
         for work in works:

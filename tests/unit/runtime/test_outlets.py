@@ -11,7 +11,16 @@ from plait.errors import UserError
 from plait.expressions.types import INT
 from plait.plan.nodes import Field, StreamScan
 from plait.runtime import results_folder
-from plait.runtime.outlets import destination, find, folder_of, guarantee, outlet_of, record, recorded
+from plait.runtime.outlets import (
+    check_places,
+    destination,
+    find,
+    folder_of,
+    guarantee,
+    outlet_of,
+    record,
+    recorded,
+)
 from plait.workload import Query
 
 STATE = "state-1"
@@ -25,7 +34,7 @@ def begin(state: Path, results: Path) -> None:
     """As a run does: claim the folder, write down where it is, publish."""
     state.mkdir()
     results_folder.claim(results / "rooms", STATE, "Rooms")
-    record(state, STATE, [outlet_of(query(), results)])
+    record(state, [outlet_of(query(), results)])
     results_folder.publish(results / "rooms", "000000000.parquet", lambda file: file.write(b"rows"))
 
 
@@ -64,12 +73,12 @@ def test_the_folder_of_a_query_is_in_lower_case_or_its_own() -> None:
 
 def test_the_state_says_where_results_are(tmp_path: Path) -> None:
     outlets = [outlet_of(each, tmp_path) for each in (query(), query(Sink(SinkKind.CONSOLE), "Shown"))]
-    record(tmp_path, STATE, outlets)
+    record(tmp_path, outlets)
     assert dict(recorded(tmp_path)) == {"rooms": outlets[0], "shown": outlets[1]}
 
 
 def test_names_are_found_whatever_their_case_and_the_closest_is_suggested(tmp_path: Path) -> None:
-    record(tmp_path, STATE, [outlet_of(query(), tmp_path)])
+    record(tmp_path, [outlet_of(query(), tmp_path)])
     assert find(tmp_path, "ROOMS").query == "Rooms"
     with pytest.raises(UserError) as raised:
         find(tmp_path, "romms")
@@ -80,31 +89,35 @@ def test_going_on_in_other_folders_is_refused(tmp_path: Path) -> None:
     begin(tmp_path / "state", tmp_path / "results")
     results_folder.claim(tmp_path / "other" / "rooms", STATE, "Rooms")
     with pytest.raises(UserError) as raised:
-        record(tmp_path / "state", STATE, [outlet_of(query(), tmp_path / "other")])
+        check_places(tmp_path / "state", STATE, [outlet_of(query(), tmp_path / "other")])
     assert raised.value.code == "results-elsewhere"
     assert f"--results {tmp_path / 'results'}" in raised.value.hint
 
 
 def test_going_on_in_the_same_or_in_moved_folders(tmp_path: Path) -> None:
     begin(tmp_path / "state", tmp_path / "results")
-    record(tmp_path / "state", STATE, [outlet_of(query(), tmp_path / "results")])
+    check_places(tmp_path / "state", STATE, [outlet_of(query(), tmp_path / "results")])
     (tmp_path / "results").rename(tmp_path / "moved")
     assert find(tmp_path / "state", "rooms", tmp_path / "moved").folder == tmp_path / "moved" / "rooms"
-    record(tmp_path / "state", STATE, [outlet_of(query(), tmp_path / "moved")])
+    moved = [outlet_of(query(), tmp_path / "moved")]
+    check_places(tmp_path / "state", STATE, moved)
+    record(tmp_path / "state", moved)
     assert find(tmp_path / "state", "rooms").folder == tmp_path / "moved" / "rooms"
 
 
 def test_the_moved_folder_of_a_name_that_is_no_name_of_a_folder(tmp_path: Path) -> None:
     results = tmp_path / "moved"
     odd = query(name="gate 17")
-    record(tmp_path, STATE, [outlet_of(odd, tmp_path / "results")])
+    record(tmp_path, [outlet_of(odd, tmp_path / "results")])
     folder_of(odd, results).mkdir(parents=True)
     assert find(tmp_path, "Gate 17", results).folder == folder_of(odd, results)
 
 
 def test_without_rows_results_may_go_elsewhere(tmp_path: Path) -> None:
     for results in ("one", "two"):
-        record(tmp_path, STATE, [outlet_of(query(), tmp_path / results)])
+        found = [outlet_of(query(), tmp_path / results)]
+        check_places(tmp_path, STATE, found)
+        record(tmp_path, found)
     assert find(tmp_path, "rooms").folder == tmp_path / "two" / "rooms"
 
 

@@ -74,8 +74,16 @@ def test_what_was_published_is_read_value_for_value(tmp_path: Path, kind: SinkKi
 
 
 def test_nothing_published_is_no_rows_of_the_right_columns(tmp_path: Path) -> None:
-    outlet = outlet_of(query(), tmp_path / "never" / "made")
+    _, outlet = published(tmp_path)
     assert table(outlet).equals(SCHEMA.empty_table())
+
+
+def test_a_folder_that_is_gone_is_not_no_rows(tmp_path: Path) -> None:
+    sink, outlet = published(tmp_path)
+    sink.publish(2, rows_of(1))
+    (tmp_path / "rooms").rename(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match="the results of `Rooms` are not in"):
+        table(outlet)
 
 
 def test_drafts_markers_and_others_files_are_not_read(tmp_path: Path) -> None:
