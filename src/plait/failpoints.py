@@ -1,4 +1,4 @@
-"""Places where a test can end this process as a power cut would.
+"""Places where a test can end this process, without a chance to clean up.
 
 `PLAIT_FAILPOINT=results-published:3` kills the process (SIGKILL, nothing is cleaned up) when it gets to the
 failpoint `results-published` for the third time. Without the variable, reaching one costs a lookup.
@@ -22,6 +22,7 @@ FAILPOINTS = (
     "results-drafted",
     "results-published",
     "database-committed",
+    "bad-records-kept",
     "batch-finished",
     "beat-written",
     "stopping",

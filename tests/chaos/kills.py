@@ -1,7 +1,7 @@
 """When a run is killed: at a failpoint, or at a moment after its start.
 
 A failpoint ends the Python process alone, as the system does when memory runs out: Spark's JVM sees its pipe
-close and ends a little later. A kill from outside ends the whole process group at once, as a power cut does.
+close and ends a little later. A kill from outside ends the whole process group at once.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ from tests.java_options import QUICK_ENVIRONMENT
 from plait.failpoints import VARIABLE
 
 DRAINED = "error[state-drained]"  # a start after everything was done
-STOPPED = 130  # the exit code of a run that was asked to stop, and did
+STOPPING = "stopping when the batches that run are done"  # what a run says that is asked to
+INTERRUPTED = 130  # the exit code of a start that is broken off
 PATIENCE_S = 600  # a run that has not ended by then hangs
 
 
@@ -31,6 +32,11 @@ class Ended:
     killed: bool
     code: int
     output: str
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it was asked to stop, and did, before it was killed."""
+        return not self.killed and (self.code == INTERRUPTED or STOPPING in self.output)
 
     @property
     def well(self) -> bool:

@@ -352,7 +352,7 @@ def test_a_clock_in_the_far_future_is_told(done: Done) -> None:
 
 def test_a_file_that_was_added_to_after_being_read_is_told(done: Done) -> None:
     (ahead,) = (stream for stream in done.progress.streams if stream.name == "ahead")
-    assert ahead.changed_files == (done.folders.data / "ahead" / "a.csv",)
+    assert ahead.changed_files == (str(done.folders.data / "ahead" / "a.csv"),)
     assert "ahead/a.csv of ahead changed after being read" in summary_text(done.progress)
 
 

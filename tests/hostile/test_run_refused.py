@@ -469,6 +469,17 @@ def test_sources_that_spark_does_not_take(place: Path, spark: SparkSession, opti
 
 
 @pytest.mark.spark
+def test_what_spark_refuses_shows_no_secret(
+    place: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROWS", "hush")
+    files = "connector = 'files', path = 'readings', format = 'parquet'"
+    rate = "connector = 'spark', format = 'rate', option.rowsPerSecond = '${ROWS}'"
+    error = refused(place, SQL.replace(files, rate), spark=spark)
+    assert "hush" not in error.render()
+
+
+@pytest.mark.spark
 def test_frames_that_are_no_such_stream(place: Path, spark: SparkSession) -> None:
     text = SQL.replace("WITH (connector = 'files', path = 'readings', format = 'parquet')", "")
     reader = spark.readStream.format("rate")

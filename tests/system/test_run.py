@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
+from time import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -200,6 +202,46 @@ def test_a_silent_stream_holds_others_back_for_its_timeout_only(folder: Path, sp
         # 12:01 and 12:02; the watermark of the readings has not reached the end of the last window.
         wait_until(lambda: len(running.results("together")) == 2)
         wait_until(lambda: "held back by readings" in running.progress().queries[0].waiting)
+
+
+def test_rows_that_wait_to_be_read_make_no_stream_silent(folder: Path, spark: SparkSession) -> None:
+    """Batches are farther apart than the timeout: only a look in vain tells that nothing has come."""
+    text = """
+    CREATE STREAM readings (plug INT, load INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 10 SECONDS)
+      WITH (connector = 'files', path = 'readings', format = 'csv', files_per_batch = 1,
+            idle_timeout = '10 milliseconds');
+    CREATE CONTINUOUS QUERY per_minute AS SELECT count(*) AS n, window_end FROM readings [RANGE 1 MINUTE];
+    CREATE CONTINUOUS QUERY per_row AS SELECT count(*) AS n, window_end FROM readings [ROWS 1];
+    """
+    for minute in range(1, 6):
+        row = f"1,10,2026-01-01 12:0{minute}:30"
+        file = folder / "readings" / f"{minute}.csv"
+        file.write_text(f"plug,load,at\n{row}\n")
+        os.utime(file, (time() + minute, time() + minute))  # the order in which files are read
+    session = plait.open_text(text, base=folder, spark=spark)
+    with start(session, folder, trigger_seconds=0.5) as running:
+        wait_until(lambda: len(running.results("per_minute")) == 6 and len(running.results("per_row")) == 9)
+        assert not any(query.late_rows for query in running.progress().queries)
+
+
+def test_a_stream_that_never_pauses_is_closed_by_draining(tmp_path: Path, spark: SparkSession) -> None:
+    now = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
+    end = now + timedelta(seconds=4)
+    text = f"""
+    CREATE STREAM bids (auction BIGINT, price DECIMAL(10, 2), at TIMESTAMP,
+                        WATERMARK FOR at AS at - INTERVAL 10 SECONDS)
+      WITH (connector = 'generator', generator = 'auctions.bids', rate = 50,
+            start = '{now - timedelta(seconds=4)}', end = '{end}');
+    CREATE CONTINUOUS QUERY counted AS SELECT count(*) AS n, window_end FROM bids [RANGE 1 SECOND];
+    CREATE CONTINUOUS QUERY per_row AS SELECT sum(price) AS total, window_end FROM bids [ROWS 20];
+    CREATE CONTINUOUS QUERY dear AS SELECT auction, price FROM bids WHERE price > 150;
+    """
+    with plait.open_text(text, spark=spark) as session:
+        running = start(session, tmp_path, trigger_seconds=0.5)
+        wait_until(lambda: datetime.now(UTC).replace(tzinfo=None) > end)
+        running.drain()
+        for query in ("counted", "per_row", "dear"):
+            assert not difference(session.evaluate(query).rows, running.results(query).rows), query
 
 
 def test_rows_may_be_given_in_python(folder: Path, spark: SparkSession) -> None:

@@ -19,6 +19,7 @@ from plait.engines.incremental import IncrementalQuery
 from plait.engines.table_versions import TableVersions
 from plait.errors import UserError
 from plait.runtime import outlets, results_folder
+from plait.runtime.checkpoint import Checkpoint
 from plait.runtime.fragment_run import Computation, FragmentRun
 from plait.runtime.intake import Intake
 from plait.runtime.journal import ROWS, Journal, read_totals
@@ -95,7 +96,10 @@ def _computation(
     inputs = [each.plan for each in fragment.inputs]
     streams = {each.plan: catalog.stream(each.stream) for each in fragment.inputs}
     query = IncrementalQuery(fragment.plan, inputs, streams, fragment.columns, folder.database)
-    return Handover(fragment, catalog, sources, folder.beats, _opened(query, opened))
+    _opened(query, opened)
+    checkpoint = Checkpoint(folder.checkpoint)
+    query.check_between(checkpoint.last_committed, checkpoint.last_planned)
+    return Handover(fragment, catalog, sources, folder.beats, query)
 
 
 def check_results(state: StateFolder, queries: Iterable[Query], results: Path) -> None:

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from plait.batches import Batch, Outcome, Publish
 from plait.deployment.fragments import Fragment
+from plait.engines.event_times import LAST_EVENT_TIME_US
 from plait.failpoints import reach
 from plait.plan.nodes import sources_of
 from plait.runtime.beats import Beats
@@ -67,7 +68,8 @@ class FragmentRun(StreamingWork):
         self.batch_seconds: float | None = None
         self.totals = journal.totals()
         self._batch_began: float | None = None
-        self._last_read: dict[str, float] = {}
+        self._batch_ended = -math.inf
+        self._looked: dict[str, float] = {}  # when a stream was looked at in vain
         self._tables_read = tuple(sorted(name.lower() for name in joined))
         self._sources = sources
         self._computation = computation
@@ -85,17 +87,24 @@ class FragmentRun(StreamingWork):
         return self.totals.watermark_us or None
 
     @property
+    def has_closed(self) -> bool:
+        """Whether everything is closed that waits for a watermark: once the streams have ended, all is."""
+        stages = self.fragment.stages
+        if stages is not None and not stages.probes:
+            return True  # no operator keeps anything
+        return self.watermark_us is not None and self.watermark_us > LAST_EVENT_TIME_US
+
+    @property
     def is_in_first_batch(self) -> bool:
         return self._batch_began is not None and not self.totals.batches
 
-    def is_quiet(self, stream: str, seconds: float) -> bool:
-        """Whether the query has long read all there is of a stream: it may be far behind others that read it.
-
-        What the batch that is running reads is not known; so it must not be one that takes that long."""
-        now = monotonic()
-        running = 0.0 if self._batch_began is None else now - self._batch_began
-        is_behind = running + (self.batch_seconds or 0.0) >= seconds
-        return not is_behind and now - self._last_read.get(stream, -math.inf) >= seconds
+    def has_read(self, stream: str, until: float) -> bool:
+        """Whether the query has looked for rows of a stream after that moment, in vain: so it has read all
+        that others had read by then. It may be far behind them."""
+        looked = self._looked.get(stream, -math.inf)
+        if self._batch_began is None and self.found_nothing:
+            looked = max(looked, self._batch_ended, monotonic() - self._trigger_seconds)
+        return looked > until
 
     def _process(self, frame: Frame, batch: int) -> None:
         began = self._batch_began = monotonic()
@@ -112,7 +121,8 @@ class FragmentRun(StreamingWork):
         self.journal.finish(batch, {ROWS: outcome.rows, **late}, watermark_us)
         reach("batch-finished")
         self.totals = self.journal.totals()
-        self.batch_seconds = monotonic() - began
+        self._batch_ended = monotonic()
+        self.batch_seconds = self._batch_ended - began
         self._batch_began = None
-        self._last_read |= {stream.lower(): monotonic() for stream, n in outcome.rows_read.items() if n}
+        self._looked |= {stream.lower(): began for stream, n in outcome.rows_read.items() if not n}
         self.rate.add(outcome.rows)

@@ -12,6 +12,7 @@ from time import monotonic, time
 
 from plait.catalog import Stream
 from plait.durable_files import write_durably
+from plait.failpoints import reach
 from plait.runtime.journal import ROWS, Journal
 from plait.runtime.recent_rate import RecentRate
 from plait.runtime.state import StreamFolder
@@ -39,7 +40,6 @@ class Intake(StreamingWork):
         self._sources = sources
         self._files = sources.files_read(stream.name, folder.checkpoint)
         self._beaten_us: int | None = None
-        self._is_in_batch = False
 
     def start(self, run_name: str, trigger_seconds: float | None) -> None:
         super().start(run_name, trigger_seconds)
@@ -58,14 +58,15 @@ class Intake(StreamingWork):
     def idle_beat(self) -> int | None:
         """The time that the stream counts as having reached, if it has been silent for its `idle_timeout`.
 
-        Nobody knows that while rows are being read, however long it takes, or when nothing reads any more.
+        Nobody knows that before somebody has looked for rows in vain: some may be there that are not read
+        yet. What came since that look is not known either, so the time is not later than the look.
         """
         timeout_us = self.stream.idle_timeout_us
-        if timeout_us is None or self._is_in_batch or not self.is_active:
+        if timeout_us is None or not self.is_active or not self.found_nothing:
             return None
         if monotonic() - self.last_arrival < timeout_us / 1e6:
             return None
-        reached_us = int(time() * 1e6) - timeout_us
+        reached_us = int(time() * 1e6) - max(timeout_us, int(self._trigger_seconds * 1e6))
         beaten_us = self._beaten_us
         if beaten_us is not None and reached_us - self.stream.delay_us < beaten_us + timeout_us // _STEPS:
             return None
@@ -73,7 +74,6 @@ class Intake(StreamingWork):
         return reached_us
 
     def _process(self, frame: Frame, batch: int) -> None:
-        self._is_in_batch = True
         self.journal.begin(batch, dict)
         self._sources.check_batch([self.stream.name], self.folder.checkpoint)
         if self._files is not None:
@@ -82,6 +82,7 @@ class Intake(StreamingWork):
         if found.bad:
             lines = "".join(f"{json.dumps(record)}\n" for record in found.bad)
             write_durably(self.folder.bad / f"{batch:09d}.jsonl", lines.encode())
+        reach("bad-records-kept")
         reached = [] if found.last_us is None else [found.last_us - self.stream.delay_us]
         reached += [] if self.totals.watermark_us is None else [self.totals.watermark_us]
         self.journal.finish(batch, {ROWS: found.rows, BAD: len(found.bad)}, max(reached, default=None))
@@ -89,4 +90,3 @@ class Intake(StreamingWork):
         if found.rows or found.bad:
             self.last_arrival = monotonic()
             self.rate.add(found.rows)
-        self._is_in_batch = False

@@ -101,7 +101,7 @@ def guarantee(sink: Sink) -> str:
         case SinkKind.CONSOLE:
             return "at least once: a batch that a crash interrupts is printed again"
         case SinkKind.MEMORY:
-            return "exactly once, and gone with the process"
+            return "exactly once, and gone with the run"
         case SinkKind.SPARK if sink.is_delta:
             return "exactly once: Delta drops a batch that it has"
         case SinkKind.SPARK:
@@ -159,7 +159,7 @@ def recorded(state: Path, results: Path | None = None) -> Mapping[str, Outlet]:
         raise UserError(
             "state-damaged",
             f"{file} does not say where results are",
-            hint="was it written by another version of Plait? `plait run` writes it anew",
+            hint="was it written by another version of Plait? remove it, and `plait run` writes it anew",
         ) from None
     if results is None:
         return found

@@ -102,7 +102,7 @@ def summary_json(progress: RunProgress) -> dict[str, Any]:
                 "bad_records": stream.bad_records,
                 "bad_folder": None if stream.bad_folder is None else str(stream.bad_folder),
                 "ahead_us": stream.ahead_us,
-                "changed_files": [str(file) for file in stream.changed_files],
+                "changed_files": list(stream.changed_files),
             }
             for stream in progress.streams
         ],

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from time import time
 
+from plait.engines.data_errors import shown
 from plait.runtime.assembly import Assembly
 from plait.runtime.fragment_run import FragmentRun
 from plait.runtime.intake import BAD, Intake
@@ -36,7 +37,7 @@ def _stream(intake: Intake, assembly: Assembly, now_us: int) -> StreamProgress:
         bad_records=bad,
         bad_folder=intake.folder.bad if bad else None,
         ahead_us=max(0, (intake.totals.watermark_us or 0) - now_us),
-        changed_files=intake.changed_files(),
+        changed_files=tuple(shown(intake.stream, file) for file in intake.changed_files()),
     )
 
 

@@ -41,7 +41,7 @@ from plait.runtime.veil import Veil
 from plait.spark.execution import Frame, Session
 from plait.spark.failures import SPARK_ERRORS, explained
 from plait.spark.folder_lock import SparkFolderLock
-from plait.spark.session import divide_among
+from plait.spark.session import check_file_system, divide_among
 from plait.spark.sources import Sources
 from plait.workload import Workload
 
@@ -54,6 +54,8 @@ _WATCH_SECONDS = 0.2
 # longer for each query and intake, since each look takes its share of a processor.
 _LEAST_LOOK_SECONDS = 0.2
 _LOOK_SECONDS_EACH = 0.05
+# With batches farther apart than this, coming to an end would take long: works are started again then.
+_LONGEST_PACE_SECONDS = 5.0
 _LEAST_BEAT_SECONDS = 1.0
 
 
@@ -97,6 +99,7 @@ class Run:
         self._open = ExitStack()
         self._began = monotonic()
         self._last_beat = -math.inf
+        self._pace_seconds = 0.0
         self._stop_wanted = Event()
         self._drain_now = Event()
         self._ended = Event()
@@ -109,8 +112,10 @@ class Run:
         fragments = self._checked_fragments()
         try:
             self._begin(fragments)
+        except PlaitError as error:
+            raise self._veil.over(error) from None
         except SPARK_ERRORS as error:
-            raise explained(error, "the run") from None
+            raise self._veil.over(explained(error, "the run")) from None
         Thread(target=self._supervise, name="plait run", daemon=True).start()
 
     def _begin(self, fragments: tuple[Fragment, ...]) -> None:
@@ -120,6 +125,7 @@ class Run:
             queries = [self.workload.query(each.query) for each in fragments]
             check_results(self._state, queries, self._results)
             session = self._connect()
+            check_file_system(session)
             divide_among(session, len(fragments))
             opened.callback(SparkFolderLock(session, self._state.spark_lock).close)
             sources = Sources(
@@ -251,7 +257,7 @@ class Run:
                     self._drain(is_all_processed)
                 self._stop_all()
         except Exception as error:
-            self._broken = explained(error, "the run")
+            self._broken = self._veil.over(explained(error, "the run"))
         finally:
             self._ended.set()
 
@@ -293,18 +299,32 @@ class Run:
         for query in self._assembly.queries.values():
             if query.error is None:
                 query.beats.end(query.streams)
-        self._make_ready_to_end()
-        self._process_available()
+        if self._streams_pause:
+            self._make_ready_to_end()
+            self._process_available()
+        else:
+            self._await_closed()
         if self.error is None and not self._stop_wanted.is_set():
             self._state.enter(Phase.DRAINED)
 
     def _make_ready_to_end(self) -> None:
-        """Let all works be such that they come to an end of what is there."""
-        if self._streams_pause:
+        """Let all works be such that they soon come to an end of what is there."""
+        if self._streams_pause and self._pace_seconds <= _LONGEST_PACE_SECONDS:
             self._start([work for work in self._works if not work.is_active], self._look_seconds)
         else:
             self._stop_all()
-            self._start(self._works, None)
+            self._start(self._works, self._look_seconds if self._streams_pause else None)
+
+    def _await_closed(self) -> None:
+        """Go on until all queries have closed what they have. Of streams that never pause, Spark may process
+        what is there in a single batch, and none follows that would give what it has closed."""
+        self._stop_all()
+        self._start(self._works, self._look_seconds)
+        while any(query.is_active and not query.has_closed for query in self._assembly.queries.values()):
+            self._watch()
+            if self._stop_wanted.wait(_WATCH_SECONDS):
+                break
+        self._watch()
 
     def _beat_idle_streams(self) -> None:
         """Streams that have been silent for their `idle_timeout` move on with the clock."""
@@ -313,11 +333,11 @@ class Run:
             return
         self._last_beat = now
         for key, intake in self._assembly.intakes.items():
-            reached_us, timeout_us = intake.idle_beat(), intake.stream.idle_timeout_us
-            if reached_us is None or timeout_us is None:
+            reached_us = intake.idle_beat()
+            if reached_us is None:
                 continue
             for query in self._assembly.queries.values():
-                if key in query.streams and query.is_active and query.is_quiet(key, timeout_us / 1e6):
+                if key in query.streams and query.is_active and query.has_read(key, intake.last_arrival):
                     query.beats.write({key: reached_us}, query.journal.last_finished)
 
     @property
@@ -348,6 +368,7 @@ class Run:
         return max(_LEAST_LOOK_SECONDS, _LOOK_SECONDS_EACH * len(self._works))
 
     def _start(self, works: Iterable[StreamingWork], trigger_seconds: float | None) -> None:
+        self._pace_seconds = trigger_seconds or 0.0
         for work in works:
             work.watch()  # what has failed by now is not begun again
             if work.error is None:

@@ -37,7 +37,7 @@ class StreamProgress:
     bad_records: int = 0
     bad_folder: Path | None = None
     ahead_us: int = 0
-    changed_files: tuple[Path, ...] = ()
+    changed_files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

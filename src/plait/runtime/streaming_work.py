@@ -25,10 +25,12 @@ class StreamingWork:
         self._frame = frame
         self._checkpoint_path = checkpoint
         self._execution: Execution | None = None
+        self._trigger_seconds = 0.0
 
     def start(self, run_name: str, trigger_seconds: float | None) -> None:
         """Begin to process batches; without a trigger, of what is there now."""
         name = f"{run_name}: {self.label}"
+        self._trigger_seconds = trigger_seconds or 0.0
         self._execution = Execution(self._frame, name, self._checkpoint_path, self._process, trigger_seconds)
         reach("fragment-started")
 
@@ -43,6 +45,11 @@ class StreamingWork:
     @property
     def is_active(self) -> bool:
         return self._execution is not None and self._execution.is_active
+
+    @property
+    def found_nothing(self) -> bool:
+        """Whether all there was at the last look is processed: that was a trigger ago at most."""
+        return self._execution is not None and self._execution.found_nothing
 
     def watch(self) -> None:
         """Take note of what has happened since the last time."""

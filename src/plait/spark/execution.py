@@ -25,6 +25,8 @@ Session: TypeAlias = SparkSession
 Handler: TypeAlias = Callable[[DataFrame, int], None]
 
 _POLL_SECONDS = 0.05
+# What Spark says between two looks for data.
+_BETWEEN_LOOKS = ("Waiting for next trigger", "Waiting for data to arrive")
 
 
 class _StoppedBeforeBatch(Exception):  # noqa: N818 - it ends a query, and is no error
@@ -64,6 +66,16 @@ class Execution:
             return bool(self._query.isActive)
         except SPARK_ERRORS:  # it is gone
             return False
+
+    @property
+    def found_nothing(self) -> bool:
+        """Whether Spark has looked for more since the last batch, and there was nothing."""
+        try:
+            status = self._query.status
+        except SPARK_ERRORS:
+            return False
+        # That data is available stays so until it has looked again.
+        return status["message"] in _BETWEEN_LOOKS and not status["isDataAvailable"]
 
     @property
     def failure(self) -> Exception | None:

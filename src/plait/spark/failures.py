@@ -13,7 +13,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.captured import convert_exception
 
-from plait.errors import ExternalError, PlaitError, UserError
+from plait.errors import ExternalError, InternalError, PlaitError, UserError
 from plait.spark.file_paths import path_of_url
 
 # What calls of PySpark may raise. A process that is gone refuses the connection.
@@ -98,7 +98,11 @@ def explained(error: Exception, what: str) -> PlaitError:
             detail=reason,
             hint=REPLACE,
         )
-    return ExternalError("spark", f"{what} failed in Spark", detail=reason, hint="its logs say more: --log")
+    if isinstance(error, OSError | SPARK_ERRORS):
+        return ExternalError(
+            "spark", f"{what} failed in Spark", detail=reason, hint="its logs say more: --log"
+        )
+    return InternalError("batch", f"{what} failed", detail=f"{type(error).__name__}: {reason}")
 
 
 def is_gone(error: BaseException) -> bool:

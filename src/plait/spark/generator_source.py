@@ -30,6 +30,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
 
 from plait.catalog import Stream
+from plait.durable_files import flush_folder
 from plait.errors import UserError
 from plait.expressions.spark import quoted, type_to_spark
 from plait.generators import Feed, feed
@@ -131,10 +132,15 @@ def _write_tickets(folder: Path, intervals: list[tuple[int, int]]) -> None:
     draft.mkdir(parents=True)
     for number, (from_us, to_us) in enumerate(intervals, start=1):
         ticket = draft / f"{number:06d}.csv"
-        ticket.write_text(f"{from_us},{to_us}\n")
+        with ticket.open("w") as file:
+            file.write(f"{from_us},{to_us}\n")
+            file.flush()
+            os.fsync(file.fileno())
         # Spark reads files in the order of these times.
         os.utime(ticket, (number, number))
+    flush_folder(draft)
     draft.rename(folder)
+    flush_folder(folder.parent)
 
 
 def _last_moment(folder: Path, start_us: int) -> int:

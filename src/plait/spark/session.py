@@ -114,7 +114,8 @@ def session(
 
 def present() -> SparkSession | None:
     """The Spark that this process has already, if it has one."""
-    return SparkSession.getActiveSession()
+    # Spark knows an active session for each thread; another thread may have made it.
+    return SparkSession.getActiveSession() or SparkSession._instantiatedSession
 
 
 def adopted(users: SparkSession) -> SparkSession:
@@ -126,6 +127,19 @@ def adopted(users: SparkSession) -> SparkSession:
         ours.conf.set(key, value)
     _silence_pyspark()
     return ours
+
+
+def check_file_system(session: SparkSession) -> None:
+    """Refuse a Spark that takes plain paths for those of another file system: ours are of this machine."""
+    context = session.sparkContext._jsc
+    assert context is not None
+    default = context.hadoopConfiguration().get("fs.defaultFS")
+    if not default.startswith("file:"):
+        raise UnsupportedError(
+            "spark-files",
+            f"Spark's default file system is {default}, and Plait keeps its state in folders of machines",
+            hint="set fs.defaultFS to file:/// for this session, with folders that all its machines share",
+        )
 
 
 def stop(session: SparkSession) -> None:

@@ -10,11 +10,9 @@ from unittest.mock import MagicMock
 import pytest
 
 from plait.catalog import Stream
-from plait.runtime import intake as module
 from plait.runtime.intake import Intake
 from plait.runtime.journal import Journal
 from plait.runtime.state import StreamFolder
-from plait.spark.arrivals import Arrivals
 
 SECOND_US = 1_000_000
 
@@ -26,7 +24,7 @@ def intake(tmp_path: Path) -> Iterator[Intake]:
     journal = Journal(tmp_path / "journal.sqlite")
     sources = MagicMock(files_read=MagicMock(return_value=None))
     intake = Intake(stream, sources, StreamFolder(tmp_path), journal)
-    intake._execution = MagicMock(is_active=True)
+    intake._execution = MagicMock(is_active=True, found_nothing=True)
     intake.last_arrival = monotonic() - 60
     yield intake
     journal.close()
@@ -38,19 +36,16 @@ def test_a_silent_stream_follows_the_clock(intake: Intake) -> None:
     assert abs(reached_us - (time() - 5) * 1e6) < 60 * SECOND_US
 
 
-def test_a_stream_is_not_silent_while_its_rows_are_read(
-    intake: Intake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    during = []
+def test_a_stream_is_not_silent_before_rows_were_looked_for_in_vain(intake: Intake) -> None:
+    intake._execution = MagicMock(is_active=True, found_nothing=False)
+    assert intake.idle_beat() is None
 
-    def arrivals(_frame: object) -> Arrivals:
-        during.append(intake.idle_beat())
-        return Arrivals(0, None, [])
 
-    monkeypatch.setattr(module, "arrivals", arrivals)
-    intake._process(MagicMock(), 0)
-    assert during == [None]
-    assert intake.idle_beat() is not None, "the batch had nothing of the stream"
+def test_what_came_since_the_last_look_is_not_known(intake: Intake) -> None:
+    intake._trigger_seconds = 600.0
+    reached_us = intake.idle_beat()
+    assert reached_us is not None
+    assert reached_us <= (time() - 600) * 1e6
 
 
 def test_what_nobody_reads_is_not_silent(intake: Intake) -> None:

@@ -48,7 +48,7 @@ def begin(state: Path, results: Path) -> None:
             "the console",
             "at least once: a batch that a crash interrupts is printed again",
         ),
-        (Sink(SinkKind.MEMORY), "memory", "exactly once, and gone with the process"),
+        (Sink(SinkKind.MEMORY), "memory", "exactly once, and gone with the run"),
         (
             Sink(SinkKind.SPARK, "/lake", "csv"),
             "Spark's csv /lake",

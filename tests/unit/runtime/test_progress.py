@@ -125,7 +125,7 @@ def test_the_summary_for_machines_is_json() -> None:
 
 
 def test_data_that_may_be_wrong_is_told() -> None:
-    ahead = replace(READINGS, ahead_us=3 * 86_400_000_000, changed_files=(Path("a.csv"), Path("b.csv")))
+    ahead = replace(READINGS, ahead_us=3 * 86_400_000_000, changed_files=("a.csv", "b.csv"))
     progress = replace(PROGRESS, streams=(ahead,))
     clock = "the watermark of readings is 3 days ahead of the clock"
     files = "a.csv and 1 other file of readings changed after being read"

@@ -80,6 +80,10 @@ class IncrementalQuery:
         reach("database-committed")
         return outcome
 
+    def check_between(self, committed: int | None, planned: int | None) -> None:
+        """Refuse a state that ends before the last batch that Spark committed, or after the last planned."""
+        self._state.check_between(-1 if committed is None else committed, -1 if planned is None else planned)
+
     def close(self) -> None:
         self._database.close()
 

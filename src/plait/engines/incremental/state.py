@@ -73,6 +73,16 @@ class State:
                 f"it ends with batch {before.batch}, and batch {batch} is next",
             )
 
+    def check_between(self, committed: int, planned: int) -> None:
+        """A batch is done here after Spark has planned it, and before Spark commits it."""
+        last = self.progress().batch
+        if not committed <= last <= planned:
+            age = "older" if last < committed else "newer"
+            raise self._unusable(
+                f"the state of a query is {age} than Spark's",
+                f"it ends with batch {last}; Spark has planned up to {planned}, committed up to {committed}",
+            )
+
     def outcome(self, batch: int) -> Outcome:
         """What a batch gave that was done before; nothing is known any more of those long ago."""
         done = self.database.fetch(

@@ -342,6 +342,27 @@ def test_an_old_copy_of_a_state_is_refused(path: Path) -> None:
         running.apply(2, a=[(1, 1, 40)])
     assert "ends with batch 0, and batch 2 is next" in raised.value.detail
     assert not running.published.tables[1:]
+
+
+@pytest.mark.parametrize(("committed", "planned"), [(1, 1), (0, 2), (1, 2)])
+def test_a_state_that_fits_sparks_checkpoint(path: Path, committed: int, planned: int) -> None:
+    running = Running(COUNTS, path)
+    running.apply(0, a=[(1, 1, 0)])
+    running.apply(1, a=[(1, 1, 40)])
+    running.query.check_between(committed, planned)
+
+
+@pytest.mark.parametrize(
+    ("committed", "planned", "age"), [(2, 2, "older"), (0, 0, "newer"), (None, None, "newer")]
+)
+def test_a_state_that_does_not_fit_sparks_checkpoint_is_refused(
+    path: Path, committed: int | None, planned: int | None, age: str
+) -> None:
+    running = Running(COUNTS, path)
+    running.apply(0, a=[(1, 1, 0)])
+    running.apply(1, a=[(1, 1, 40)])
+    with pytest.raises(ExternalError, match=f"{age} than Spark's"):
+        running.query.check_between(committed, planned)
     running.apply(1, a=[(1, 1, 40)])
 
 
