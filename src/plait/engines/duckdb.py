@@ -24,6 +24,8 @@ from plait.errors import ExternalError, InfeasibleError, PlaitError
 
 DEFAULT_MEMORY_BYTES = 4 * 1024**3
 DEFAULT_THREADS = 2
+# How far the log of changes beside a file grows before it is put into the file.
+_LOG_SIZE = "4MB"
 
 
 class Database:
@@ -45,6 +47,7 @@ class Database:
                     "threads": threads,
                     "memory_limit": f"{memory_bytes}B",
                     "temp_directory": "" if path is None else f"{path}.spill",
+                    "checkpoint_threshold": _LOG_SIZE,
                     "autoinstall_known_extensions": False,
                     "autoload_known_extensions": False,
                     "allow_community_extensions": False,
