@@ -112,7 +112,8 @@ def _write(table: Table, draft: Path) -> None:
             with draft.open("rb+") as written:
                 os.fsync(written.fileno())
         except (ExternalError, OSError) as error:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
             detail = error.detail if isinstance(error, ExternalError) else str(error)
             raise ExternalError(
                 "table-not-kept", f"{described(table)} cannot be copied to {draft.parent}", detail=detail
