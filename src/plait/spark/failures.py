@@ -98,7 +98,7 @@ def explained(error: Exception, what: str) -> PlaitError:
             detail=reason,
             hint=REPLACE,
         )
-    if isinstance(error, OSError | SPARK_ERRORS):
+    if isinstance(error, (OSError, *SPARK_ERRORS)):
         return ExternalError(
             "spark", f"{what} failed in Spark", detail=reason, hint="its logs say more: --log"
         )
