@@ -46,8 +46,7 @@ from plait.spark.sources import Sources
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# One process computes what all of these look at.
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("one_run")]
+pytestmark = pytest.mark.spark
 
 TINY_FILES = 1000
 WATERMARK = "WATERMARK FOR at AS at - INTERVAL 10 SECONDS"

@@ -35,8 +35,7 @@ from plait.expressions.types import DOUBLE, INT, STRING, TIMESTAMP, Kind, Type, 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# One process computes what all of these look at.
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("functions")]
+pytestmark = pytest.mark.spark
 
 T = TypeVar("T")
 
