@@ -13,12 +13,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -34,6 +33,7 @@ from tests.hostile.hostile_records import (
     ODD_CSV,
     ODD_JSON,
 )
+from tests.patience import wait_until
 
 import plait
 from plait.engines import database_tables
@@ -189,12 +189,6 @@ def write_hostile_files(folders: Folders) -> None:
     with (folders.data / "ahead" / "a.csv").open("a") as file:
         file.write("3,30,2026-01-01 12:00:03\n")
     folders.write("spoilt/a.csv", "k,w\n1,7\n2,eight\n", "k,w\n1,7\n2,8\n")
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Fails if it does not come true within two minutes: a bound for tests that would hang."""
-    waiting = Event()
-    assert any(condition() or waiting.wait(0.1) for _ in range(1200))
 
 
 @contextmanager

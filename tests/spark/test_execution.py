@@ -8,6 +8,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.patience import wait_until
 
 from plait.errors import UserError
 
@@ -41,13 +42,7 @@ def start(spark: SparkSession, tmp_path: Path, files: Path) -> Start:
 
 
 def wait(execution: Execution) -> None:
-    assert wait_until(lambda: not execution.is_active), "it does not end"
-
-
-def wait_until(condition: Callable[[], bool]) -> bool:
-    """Whether it came true within a minute: a bound for tests that would hang."""
-    waiting = Event()
-    return any(condition() or waiting.wait(0.05) for _ in range(1200))
+    wait_until(lambda: not execution.is_active)
 
 
 def test_all_that_is_there_is_processed_once(files: Path, start: Start) -> None:

@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import Event
 from time import time
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.patience import wait_until
 
 import plait
 from plait.errors import ExternalError, UserError
@@ -86,12 +86,6 @@ def check(session: plait.Session, folder: Path, *, as_of_watermark: bool = False
         published = session.results(query, state=folder / "state").rows
         meant = session.evaluate(query, as_of_watermark=as_of_watermark).rows
         assert not difference(published, meant), query
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Fails if it does not come true within two minutes: a bound for tests that would hang."""
-    waiting = Event()
-    assert any(condition() or waiting.wait(0.1) for _ in range(1200))
 
 
 def test_a_drained_run_gives_what_the_queries_mean(session: plait.Session, folder: Path) -> None:

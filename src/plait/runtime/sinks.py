@@ -36,7 +36,7 @@ class Sink(Protocol):
 
 # Writes rows of a batch through Spark (`plait.spark.sink`). The text names whoever writes: some formats drop
 # what the same one wrote under the same batch id before.
-FrameWriter: TypeAlias = Callable[[Declared, pa.Table, int, str], None]
+WriteFrame: TypeAlias = Callable[[Declared, pa.Table, int, str], None]
 
 
 class _RowSink:
@@ -125,7 +125,7 @@ class MemorySink(_RowSink):
 class SparkSink(_RowSink):
     """Hands the rows to a format of Spark's."""
 
-    def __init__(self, schema: pa.Schema, declared: Declared, write: FrameWriter, writer: str) -> None:
+    def __init__(self, schema: pa.Schema, declared: Declared, write: WriteFrame, writer: str) -> None:
         super().__init__(schema)
         self._declared = declared
         self._frame_writer = write
@@ -135,7 +135,7 @@ class SparkSink(_RowSink):
         self._frame_writer(self._declared, rows, batch_id, self._writer)
 
 
-def sink_for(query: Query, results: Path, state_id: str, write_frame: FrameWriter) -> Sink:
+def sink_for(query: Query, results: Path, state_id: str, write_frame: WriteFrame) -> Sink:
     """The sink that the query declares. A folder of results is claimed for this query of this state."""
     declared = query.sink
     schema = arrow_schema(query.columns, query.plan.types)

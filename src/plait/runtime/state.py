@@ -9,7 +9,7 @@ STATE/queries/KEY/{checkpoint,beats,journal.sqlite,state.duckdb}
 STATE/streams/KEY/{checkpoint,bad,tickets,journal.sqlite}
 ```
 
-Opening one decides whether to go on, to begin, or to refuse, and writes nothing before that is decided.
+Opening one decides whether to go on, to begin, or to refuse; before that only its lock is taken.
 Refused is a folder that is in use, is damaged, belongs to another version, to other queries, or to streams
 that have ended: in each of these cases going on could lose or double rows. The folder is the state's from
 the moment its manifest is there, which is written last.
