@@ -56,7 +56,7 @@ def _query(name: str, kind: str, select: str) -> RandomQuery:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("seed", SEEDS[-1:])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_late_rows_are_counted_and_results_lie_between(
     seed: int, spark: SparkSession, tmp_path: Path
 ) -> None:

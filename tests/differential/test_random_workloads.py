@@ -37,7 +37,7 @@ def test_random_queries_give_the_rows_of_their_definition(
     from tests.differential.checking import check  # needs PySpark, which is slow to import
 
     tally = Tally()
-    check(random_workload(seed, _kinds(seed), cuts=2), spark, tmp_path, tally)
+    check(random_workload(seed, _kinds(seed)), spark, tmp_path, tally)
     assert not tally.findings, "\n\n".join(map(str, tally.findings))
     assert tally.queries.total() == QUERIES_TOGETHER
     assert tally.bites, tally

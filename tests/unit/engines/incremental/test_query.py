@@ -342,6 +342,7 @@ def test_an_old_copy_of_a_state_is_refused(path: Path) -> None:
         running.apply(2, a=[(1, 1, 40)])
     assert "ends with batch 0, and batch 2 is next" in raised.value.detail
     assert not running.published.tables[1:]
+    running.apply(1, a=[(1, 1, 40)])
 
 
 @pytest.mark.parametrize(("committed", "planned"), [(1, 1), (0, 2), (1, 2)])
@@ -363,7 +364,6 @@ def test_a_state_that_does_not_fit_sparks_checkpoint_is_refused(
     running.apply(1, a=[(1, 1, 40)])
     with pytest.raises(ExternalError, match=f"{age} than Spark's"):
         running.query.check_between(committed, planned)
-    running.apply(1, a=[(1, 1, 40)])
 
 
 def test_a_state_of_another_format_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
