@@ -477,6 +477,22 @@ def test_what_spark_refuses_shows_no_secret(
     rate = "connector = 'spark', format = 'rate', option.rowsPerSecond = '${ROWS}'"
     error = refused(place, SQL.replace(files, rate), spark=spark)
     assert "hush" not in error.render()
+    assert "${ROWS}" in error.render()
+
+
+@pytest.mark.spark
+def test_a_spark_whose_files_are_elsewhere(place: Path, spark: SparkSession) -> None:
+    context = spark.sparkContext._jsc
+    assert context is not None
+    settings = context.hadoopConfiguration()
+    before = settings.get("fs.defaultFS")
+    settings.set("fs.defaultFS", "hdfs://somewhere:8020")
+    try:
+        error = refused(place, spark=spark)
+    finally:
+        settings.set("fs.defaultFS", before)
+    assert error.code == "spark-files"
+    assert not (place / "state").exists()
 
 
 @pytest.mark.spark

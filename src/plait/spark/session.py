@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -114,6 +115,8 @@ def session(
 
 def present() -> SparkSession | None:
     """The Spark that this process has already, if it has one."""
+    if SparkContext._active_spark_context is None:
+        return None
     # Spark knows an active session for each thread; another thread may have made it.
     return SparkSession.getActiveSession() or SparkSession._instantiatedSession
 
