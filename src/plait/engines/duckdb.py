@@ -5,9 +5,6 @@ nothing is installed or loaded from a network, memory and threads are bounded. I
 a database in a file spills to a folder beside it. Every error of DuckDB leaves this module as one of ours:
 running out of memory is `InfeasibleError`, everything else `ExternalError`. Neither carries the SQL, in which
 secrets may be, nor the error that it came from, which quotes it.
-
-Statements of all databases of this process run one after the other, each on several threads. Side by side, in
-runs of half an hour, DuckDB 2.0 was seen to give back other values than were stored, and to crash.
 """
 
 from __future__ import annotations
@@ -17,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from threading import RLock
 from types import TracebackType
 from typing import Any
 
@@ -30,8 +26,6 @@ DEFAULT_MEMORY_BYTES = 4 * 1024**3
 DEFAULT_THREADS = 2
 # How far the log of changes beside a file grows before it is put into the file.
 _LOG_SIZE = "4MB"
-
-_one_at_a_time = RLock()
 
 
 class Database:
@@ -47,8 +41,7 @@ class Database:
         self.memory_bytes = memory_bytes
         self._numbers = count()
         try:
-            with _one_at_a_time:
-                self._connection = self._connected(path, threads)
+            self._connection = self._connected(path, threads)
         except duckdb.Error as error:
             raise self._translated(error) from None
 
@@ -75,16 +68,14 @@ class Database:
     def fetch(self, sql: str, parameters: Sequence[object] | None = None) -> list[tuple[Any, ...]]:
         """Run a statement; its rows as Python values (NULL is None)."""
         try:
-            with _one_at_a_time:
-                return self._connection.execute(sql, parameters).fetchall()
+            return self._connection.execute(sql, parameters).fetchall()
         except duckdb.Error as error:
             raise self._translated(error) from None
 
     def fetch_arrow(self, sql: str) -> pa.Table:
         """Run a statement; its rows as Arrow has them."""
         try:
-            with _one_at_a_time:
-                return self._connection.sql(sql).to_arrow_table()
+            return self._connection.sql(sql).to_arrow_table()
         except duckdb.Error as error:
             raise self._translated(error) from None
 
@@ -92,13 +83,11 @@ class Database:
     def given(self, rows: pa.Table) -> Iterator[str]:
         """A name by which statements can read the rows of an Arrow table."""
         name = f"given_{next(self._numbers)}"
-        with _one_at_a_time:
-            self._connection.register(name, rows)
+        self._connection.register(name, rows)
         try:
             yield name
         finally:
-            with _one_at_a_time:
-                self._connection.unregister(name)
+            self._connection.unregister(name)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -109,7 +98,7 @@ class Database:
             self.execute("COMMIT")
         except BaseException:
             # A transaction that DuckDB gave up itself is over already.
-            with suppress(duckdb.Error), _one_at_a_time:
+            with suppress(duckdb.Error):
                 self._connection.execute("ROLLBACK")
             raise
 
@@ -127,8 +116,7 @@ class Database:
             self.execute(f"DROP TABLE IF EXISTS {name}")
 
     def close(self) -> None:
-        with _one_at_a_time:
-            self._connection.close()
+        self._connection.close()
 
     def __enter__(self) -> Database:
         return self

@@ -1,9 +1,9 @@
 """Computes a query one micro-batch at a time, exactly, with bounded state in a DuckDB file.
 
-A micro-batch is one transaction: the new rows are stored; the watermark moves, and every stage computes the
-band of event times that has become final (`bands`), adding to the stores or giving results; the results are
-published; what no later band can need is deleted; the batch's id is noted. So a batch that was interrupted is
-done again from the same state, and one that was done is recognised by its id.
+A micro-batch is one transaction: what no band can need any more is deleted; the new rows are stored; the
+watermark moves, and every stage computes the band of event times that has become final (`bands`), adding to
+the stores or giving results; the results are published; the batch's id is noted. So a batch that was
+interrupted is done again from the same state, and one that was done is recognised by its id.
 
 Everything is given by that rule, also what would not have to wait for the watermark, such as combinations of
 inner joins: each result row comes once, in the batch in which the watermark passes its event time.
@@ -69,12 +69,12 @@ class IncrementalQuery:
             return self._state.outcome(batch.id)
         self._state.check_next(batch.id, before)
         with self._database.transaction():
+            if before.watermark_us is not None:
+                self._forget(_closed_us(before.watermark_us))
             seen_us, late_rows = self._take(before, rows, beats)
             watermark_us = self._watermark_us(before, seen_us)
             results = self._compute(batch, _closed_us(before.watermark_us), _closed_us(watermark_us))
             publish(results)
-            if watermark_us is not None:
-                self._forget(_closed_us(watermark_us))
             outcome = Outcome(results.num_rows, late_rows, watermark_us)
             self._state.record(batch.id, seen_us, outcome)
         reach("database-committed")
@@ -142,7 +142,11 @@ class IncrementalQuery:
         return rows.rename_columns(self._schema.names).cast(self._schema)
 
     def _forget(self, now_us: int) -> None:
-        """Delete what no later band needs."""
+        """Delete what no later band needs.
+
+        Only before a batch has stored anything: DuckDB 2.0 damages a file if rows are deleted in the
+        transaction that inserted them (docs/decisions/0014).
+        """
         needed_from_us: dict[Store, int] = {}
         for stage in self._layout.stages:
             later = Band(now_us - held_back_us(stage.plan), END_US + 1)

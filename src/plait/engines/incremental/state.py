@@ -26,8 +26,6 @@ MEMORY_BYTES = 1024**3
 # Batches whose outcomes are remembered: no fewer than Spark keeps in its checkpoint.
 REMEMBERED_BATCHES = 100
 
-# Maps are JSON: a MAP was the first thing that could not be read back when DuckDB was used side by side
-# (`plait.engines.duckdb`).
 _TABLES = """
 CREATE TABLE plait_state (format INTEGER, plan VARCHAR);
 CREATE TABLE batches (id BIGINT, result_rows BIGINT, late_rows VARCHAR, watermark_us BIGINT, seen_us VARCHAR);
