@@ -14,7 +14,7 @@ DEV := .venv/dev.stamp
 ON_SPARK := tests/differential tests/spark tests/chaos tests/system tests/hostile tests/docs
 
 N ?= 1000
-KILLS ?= 20
+KILLS ?= 60
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-unit lint format lock fuzz chaos bench pictures clean
@@ -45,7 +45,7 @@ fuzz: $(DEV) ## N random queries on Spark, and property tests with N examples ea
 	$(BIN)/python -m tests.differential.fuzz $(N)
 	PLAIT_FUZZ_EXAMPLES=$(N) $(BIN)/python -m pytest tests/property tests/differential/test_database_way.py
 
-chaos: $(DEV) ## Kill runs at every step and at random moments: results must not show it (KILLS=20)
+chaos: $(DEV) ## Kill runs at every step and at random moments: results must not show it (KILLS=60)
 	$(BIN)/python -m tests.chaos.campaign --kills $(KILLS)
 
 bench: $(RUN) ## All benchmarks; one of them: .venv/bin/plait bench NAME

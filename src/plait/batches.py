@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
 import pyarrow as pa
-
-Publish: TypeAlias = Callable[[pa.Table], None]
+import pyarrow.compute as pc
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,65 @@ class Batch:
 
 
 @dataclass(frozen=True)
+class BatchRows:
+    """Rows of queries whose columns have the same types; names are the queries' own.
+
+    `whose` says of each row which of the queries it is of, by its place among them; a single query needs
+    none.
+    """
+
+    queries: tuple[str, ...]
+    rows: pa.Table
+    whose: pa.ChunkedArray | None = None
+
+    def of(self, queries: Collection[str]) -> BatchRows:
+        """The rows of some of the queries."""
+        if self.whose is None or all(query in queries for query in self.queries):
+            return self
+        places = pa.array([n for n, query in enumerate(self.queries) if query in queries], self.whose.type)
+        taken = pc.is_in(self.whose, places)
+        return BatchRows(self.queries, self.rows.filter(taken), self.whose.filter(taken))
+
+
+def row_counts(results: Iterable[BatchRows]) -> dict[str, int]:
+    """How many rows each query has been given."""
+    counts: Counter[str] = Counter()
+    for result in results:
+        if result.whose is None:
+            (name,) = result.queries
+            counts[name] += result.rows.num_rows
+        else:
+            for entry in result.whose.value_counts().to_pylist():
+                counts[result.queries[entry["values"]]] += entry["counts"]
+    return counts
+
+
+# All rows of a batch, at once.
+Publish: TypeAlias = Callable[[Sequence[BatchRows]], None]
+
+
+@dataclass(frozen=True)
 class Outcome:
-    """What a batch gave: rows published, the late rows left out of some result, by stream, and the watermark
-    that the query goes by after it, if it keeps one itself. `rows_read` are those of streams whose watermark
-    matters to the query."""
+    """What a batch gave for a query: rows published, the late rows left out of some result, by stream, and
+    the watermark that the query goes by after it, if that is not Spark's."""
 
     rows: int
     late_rows: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     watermark_us: int | None = None
-    rows_read: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """What a batch brought of a stream: how many rows, their greatest event time, and the bad records."""
+
+    rows: int
+    last_us: int | None = None
+    bad: Sequence[Mapping[str, str]] = ()
+
+
+@dataclass(frozen=True)
+class Processed:
+    """What a batch gave, by query, and what it read of streams, by their keys, if it is known."""
+
+    outcomes: Mapping[str, Outcome]
+    arrived: Mapping[str, Arrived] = field(default_factory=lambda: MappingProxyType({}))

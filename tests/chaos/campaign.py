@@ -1,4 +1,4 @@
-"""A campaign of kills: `python -m tests.chaos.campaign --kills 20`.
+"""A campaign of kills: `python -m tests.chaos.campaign --kills 60`.
 
 A system is started and killed, again and again, until it has run to its end; then its results must be those
 of an undisturbed run and of the definition. Before that, whatever a reader finds must be part of them. When a
@@ -25,6 +25,8 @@ from tests.differential.workloads import RandomWorkload, random_workload
 from plait.evaluator import difference
 
 CUTS = 4
+# Planners, and the classes of queries that they run: together, all of them; alone, half of them at a time.
+PARTS = (("plait", KINDS), ("plait", KINDS), ("independent", KINDS[::2]), ("independent", KINDS[1::2]))
 UNMET_STARTS = 2  # a kill that two systems end before is not met by this workload
 
 
@@ -38,20 +40,25 @@ class Report:
 
 
 def campaign(
-    workload: RandomWorkload, kills: Iterable[Kill], folder: Path, tell: Callable[[str], None] = print
+    workload: RandomWorkload,
+    kills: Iterable[Kill],
+    folder: Path,
+    *,
+    planner: str,
+    tell: Callable[[str], None] = print,
 ) -> Report:
     sql = workload.write(folder / "workload")
     expected = definition(workload)
     waiting, unmet, wrong = deque(kills), list[Kill](), list[str]()
     done = systems = unmet_starts = 0
-    undisturbed = System(sql, folder / "undisturbed")
+    undisturbed = System(sql, folder / "undisturbed", planner)
     ended = undisturbed.run()
     if not ended.well:
         return Report(0, tuple(waiting), (f"the undisturbed run ended with {ended.code}:\n{ended.output}",))
     wrong += _wrong("undisturbed", undisturbed, expected)
     while waiting and not wrong:
         systems += 1
-        system = System(sql, folder / f"system-{systems}")
+        system = System(sql, folder / f"system-{systems}", planner)
         before = done
         finished = False
         while not finished and waiting:
@@ -101,19 +108,19 @@ def _not_part(system: System, expected: Rows) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", action="store_true", help="leave the folders of a failed campaign")
     asked = parser.parse_args()
     rng = random.Random(asked.seed)
     kills = list(kills_of_all_kinds(rng, asked.kills))
     ok = True
-    for part in range(2):
-        kinds, its_kills = KINDS[part::2], kills[part::2]
+    for part, (planner, kinds) in enumerate(PARTS):
+        its_kills = kills[part :: len(PARTS)]
         folder = Path(tempfile.mkdtemp(prefix="plait-chaos-"))
-        workload = random_workload(asked.seed * 2 + part, kinds, cuts=CUTS)
-        print(f"{len(kinds)} queries, {len(its_kills)} kills, in {folder}")  # noqa: T201
-        report = campaign(workload, its_kills, folder)
+        workload = random_workload(asked.seed * len(PARTS) + part, kinds, cuts=CUTS)
+        print(f"{len(kinds)} queries, {planner}, {len(its_kills)} kills, in {folder}", flush=True)  # noqa: T201
+        report = campaign(workload, its_kills, folder, planner=planner)
         for line in (*(f"not met: {kill}" for kill in report.unmet), *report.wrong):
             print(line)  # noqa: T201
         ok = ok and not report.wrong and not report.unmet

@@ -45,7 +45,7 @@ Kill = AtFailpoint | AtMoment
 def kills_of_all_kinds(rng: random.Random, count: int) -> Iterator[Kill]:
     """Every failpoint once, in an order of chance, and moments while starting, running and stopping."""
     kills: list[Kill] = [
-        AtFailpoint(name, 1 if name in ONCE else rng.randint(1, 8), leaves_jvm=rng.random() < 0.5)
+        AtFailpoint(name, 1 if name in ONCE else rng.randint(1, 4), leaves_jvm=rng.random() < 0.5)
         for name in FAILPOINTS
     ]
     while len(kills) < count:

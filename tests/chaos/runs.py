@@ -14,10 +14,11 @@ from pathlib import Path
 
 from tests.chaos.kills import AtFailpoint, AtMoment, Kill
 from tests.differential.arrivals import Row
-from tests.differential.result_rows import stored_rows
+from tests.differential.result_rows import outlet_rows
 from tests.java_options import QUICK_ENVIRONMENT
 
 from plait.failpoints import VARIABLE
+from plait.runtime import outlets
 
 DRAINED = "error[state-drained]"  # a start after everything was done
 STOPPING = "stopping when the batches that run are done"  # what a run says that is asked to
@@ -50,6 +51,7 @@ class System:
 
     sql: Path
     folder: Path
+    planner: str
     starts: int = field(default=0, init=False)
     _groups: list[int] = field(default_factory=list, init=False)  # left behind by failpoints
 
@@ -83,6 +85,7 @@ class System:
     def _command(self) -> list[str]:
         return [
             *(sys.executable, "-m", "plait", "run", str(self.sql), "--available-now", "--drain"),
+            *("--planner", self.planner),
             *("--state", str(self.folder / "state"), "--results", str(self.results)),
         ]
 
@@ -92,7 +95,10 @@ class System:
 
     def rows(self, query: str) -> list[Row]:
         """What any reader of the files sees now."""
-        return stored_rows(self.results / query)
+        state = self.folder / "state"
+        if not (state / outlets.FILE).exists():
+            return []  # it was killed before it could write any
+        return outlet_rows(outlets.find(state, query))
 
 
 def _kill_at(process: subprocess.Popen[bytes], kill: AtMoment) -> bool:

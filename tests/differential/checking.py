@@ -1,5 +1,5 @@
-"""Checks a workload by all ways there are: on Spark as a user runs it, by the database way alone with batches
-cut off and given again, and as plain Spark.
+"""Checks a workload by all ways there are: on Spark as a user runs it, with its queries together and each by
+itself, by the database way alone with batches cut off and given again, and as plain Spark.
 """
 
 from __future__ import annotations
@@ -18,20 +18,36 @@ from tests.differential.workloads import RandomWorkload
 from plait.workload import Query
 
 
-def check(workload: RandomWorkload, spark: SparkSession, folder: Path, tally: Tally) -> None:
-    """Compare every query's rows by all ways with its definition."""
+def check_together(
+    workload: RandomWorkload, spark: SparkSession, folder: Path, tally: Tally, *, engines: str = "any"
+) -> None:
+    """Compare the rows of queries that share what they can with their definitions."""
+    expected = definition(workload)
+    for query in workload.queries:
+        tally.note(query, expected[query.name])
+    _check_spark_way(workload, expected, spark, folder, tally, "plait", engines)
+
+
+def check_alone(workload: RandomWorkload, spark: SparkSession, folder: Path, tally: Tally) -> None:
+    """Compare every query's rows, by all ways in which it runs by itself, with its definition."""
     expected = definition(workload)
     for query in workload.queries:
         tally.note(query, expected[query.name])
     _check_plain_spark(workload, expected, spark, tally)
     _check_database_way(workload, expected, folder, tally)
-    _check_spark_way(workload, expected, spark, folder, tally)
+    _check_spark_way(workload, expected, spark, folder, tally, "independent", "any")
 
 
 def _check_spark_way(
-    workload: RandomWorkload, expected: Rows, spark: SparkSession, folder: Path, tally: Tally
+    workload: RandomWorkload,
+    expected: Rows,
+    spark: SparkSession,
+    folder: Path,
+    tally: Tally,
+    planner: str,
+    engines: str,
 ) -> None:
-    ran = spark_way.run(workload, folder, spark)
+    ran = spark_way.run(workload, folder, spark, planner=planner, engines=engines)
     for query in workload.queries:
         progress = ran.queries[query.name]
         way = f"Plait on Spark, {progress.way}"

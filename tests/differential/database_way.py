@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -23,9 +23,9 @@ from tests.differential.result_rows import rows_of
 from tests.differential.workloads import RandomWorkload, arrow_table
 from tests.workloads.event_times import timed_rows
 
-from plait.batches import Batch, Outcome
+from plait.batches import Batch, BatchRows, Outcome
 from plait.deployment import lowering
-from plait.deployment.fragments import Fragment, Way
+from plait.deployment.fragments import Fragment, Result, Way
 from plait.engines.duckdb import Database
 from plait.engines.incremental import IncrementalQuery
 from plait.evaluator import StoredData
@@ -114,7 +114,7 @@ def _moment(value: object) -> datetime:
 
 
 def lowered(query: Query) -> Fragment:
-    return lowering.fragment(query.name, query.columns, canonicalise(query.plan), way=Way.DATABASE)
+    return lowering.fragment(Result(query.name, query.columns, canonicalise(query.plan)), way=Way.DATABASE)
 
 
 def run(query: Query, given: HandedOver, folder: Path, *, disturb: random.Random | None = None) -> Ran:
@@ -140,13 +140,9 @@ def run(query: Query, given: HandedOver, folder: Path, *, disturb: random.Random
 
 def _open(fragment: Fragment, given: HandedOver, path: Path) -> IncrementalQuery:
     catalog = given.loaded.catalog
-    return IncrementalQuery(
-        fragment.plan,
-        [each.plan for each in fragment.inputs],
-        {each.plan: catalog.stream(each.stream) for each in fragment.inputs},
-        fragment.columns,
-        path,
-    )
+    inputs = {each.plan: catalog.stream(each.stream) for each in fragment.inputs}
+    query = fragment.only
+    return IncrementalQuery(query.query, query.plan, [*inputs], inputs, query.columns, path)
 
 
 def _apply(
@@ -157,8 +153,9 @@ def _apply(
     published: dict[int, pa.Table],
     then: Callable[[], None] = lambda: None,
 ) -> Outcome:
-    def publish(table: pa.Table) -> None:
-        published[number] = table
+    def publish(results: Sequence[BatchRows]) -> None:
+        (result,) = results
+        published[number] = result.rows
         then()
 
     ended = number == given.batches

@@ -18,10 +18,10 @@ import pytest
 
 from plait.batches import Batch, Outcome
 from plait.engines.duckdb import Database
-from plait.engines.incremental import query as incremental
-from plait.engines.incremental import statements
+from plait.engines.incremental import increments, statements
 from plait.engines.incremental.bands import Band
-from plait.engines.incremental.layout import Numbered
+from plait.engines.incremental.increments import Increments
+from plait.engines.incremental.layout import Numbered, Stage
 from plait.engines.incremental.numbering import number_rows
 from plait.engines.incremental.query import IncrementalQuery
 from plait.engines.incremental.state import Progress, State
@@ -148,7 +148,7 @@ def _ignore_partition(patch: pytest.MonkeyPatch) -> None:
     def faulty(database: Database, store: Numbered, statement: str) -> None:
         number_rows(database, replace(store, window=replace(store.window, partition=())), statement)
 
-    patch.setattr(incremental, "number_rows", faulty)
+    patch.setattr(increments, "number_rows", faulty)
 
 
 def _forget_batches(patch: pytest.MonkeyPatch) -> None:
@@ -209,13 +209,13 @@ def _in_results(change: Callable[[pa.ChunkedArray], pa.ChunkedArray]) -> Callabl
     """Change the columns of what is published."""
 
     def plant(patch: pytest.MonkeyPatch) -> None:
-        correct = IncrementalQuery._fetch
+        correct = Increments._fetched
 
-        def faulty(query: IncrementalQuery, *rest: Any) -> pa.Table:
-            table = correct(query, *rest)
+        def faulty(database: Database, stage: Stage, statement: StageStatement) -> pa.Table:
+            table = correct(database, stage, statement)
             return pa.Table.from_arrays([change(column) for column in table.columns], schema=table.schema)
 
-        patch.setattr(IncrementalQuery, "_fetch", faulty)
+        patch.setattr(Increments, "_fetched", staticmethod(faulty))
 
     return plant
 
@@ -241,12 +241,16 @@ def _less_delay(patch: pytest.MonkeyPatch) -> None:
 
 
 def _wait_for_no_partner(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(incremental, "held_back_us", lambda _: 0)
+    patch.setattr(increments, "held_back_us", lambda _: 0)
 
 
 def _forget_early(patch: pytest.MonkeyPatch) -> None:
-    correct = IncrementalQuery._forget
-    patch.setattr(IncrementalQuery, "_forget", lambda query, now_us: correct(query, now_us + 4_000_000))
+    correct = Increments.forget
+
+    def faulty(plans: Increments, database: Database, watermark_us: int) -> None:
+        correct(plans, database, watermark_us + 4_000_000)
+
+    patch.setattr(Increments, "forget", faulty)
 
 
 def _tick_at_its_end(patch: pytest.MonkeyPatch) -> None:

@@ -1,22 +1,29 @@
 """Random queries by all ways, as many as wanted: `python -m tests.differential.fuzz 1000`.
 
-Every workload has one query of each class. A failure is printed with what repeats it.
+Every workload has one query of each class, and variants of them that share its work; all of them run together
+and, with `--alone`, those of each class also alone. A failure is printed with what repeats it.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import sys
 import tempfile
 from pathlib import Path
 
 from pyspark.sql import SparkSession
-from tests.differential.checking import check
+from tests.differential.checking import check_alone, check_together
 from tests.differential.harness import Tally
+from tests.differential.queries import KINDS
+from tests.differential.variants import with_variants
 from tests.differential.workloads import RandomWorkload, random_workload
 from tests.java_options import QUICK
 
 from plait.spark.session import session
+
+VARIANTS = 3
+CLASSES = {"any": KINDS, "spark": ("filter", "join", "aggregate", "aggregate")}
 
 
 def main() -> None:
@@ -24,22 +31,32 @@ def main() -> None:
     parser.add_argument("queries", type=int, nargs="?", default=100, help="how many, at least")
     parser.add_argument("--seed", type=int, default=0, help="of the first workload")
     parser.add_argument("--query", help="check this query of that workload alone, such as q7")
+    parser.add_argument("--alone", action="store_true", help="also each query by itself, which takes long")
+    parser.add_argument("--engines", choices=("any", "spark"), default="any")
     asked = parser.parse_args()
     spark = session(settings={"spark.driver.extraJavaOptions": QUICK})
     tally, seed = Tally(), asked.seed
     while not tally.queries or (asked.query is None and tally.queries.total() < asked.queries):
-        workload = random_workload(seed)
-        _check(workload if asked.query is None else workload.only(asked.query), spark, tally)
+        alone = random_workload(seed, CLASSES[asked.engines])
+        together = with_variants(alone, VARIANTS, random.Random(seed))
+        if asked.query is not None:
+            alone = together = together.only(asked.query)
+        _check(together, spark, tally, asked.engines)
+        if asked.alone or asked.query is not None:
+            _check(alone, spark, tally)
         seed += 1
     spark.stop()
     _tell(str(tally))
     sys.exit(bool(tally.findings) or not tally.bites)
 
 
-def _check(workload: RandomWorkload, spark: SparkSession, tally: Tally) -> None:
+def _check(workload: RandomWorkload, spark: SparkSession, tally: Tally, engines: str | None = None) -> None:
     known = len(tally.findings)
     with tempfile.TemporaryDirectory(prefix="plait-fuzz-") as folder:
-        check(workload, spark, Path(folder), tally)
+        if engines is None:
+            check_alone(workload, spark, Path(folder), tally)
+        else:
+            check_together(workload, spark, Path(folder), tally, engines=engines)
     for finding in tally.findings[known:]:
         _tell(f"\n{finding}\n")
     done = f"{tally.queries.total()} queries, {tally.comparisons.total()} compared"

@@ -6,8 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from tests.differential.arrivals import Row
+
+from plait.runtime.outlets import Outlet
 
 
 def rows_of(table: pa.Table) -> list[Row]:
@@ -19,6 +22,16 @@ def stored_rows(folder: Path) -> list[Row]:
     """What is in a results folder now. Names with a leading `_` or `.` are nobody's business."""
     files = sorted(path for path in folder.glob("*.parquet") if path.name[0] not in "_.")
     return [row for path in files for row in rows_of(pq.read_table(path))]
+
+
+def outlet_rows(outlet: Outlet) -> list[Row]:
+    """The rows of a query, in a folder of its own or in one that it shares, read as anybody would."""
+    assert outlet.folder is not None
+    if not outlet.is_shared:
+        return stored_rows(outlet.folder)
+    tables = [pq.read_table(file) for file in sorted(outlet.folder.glob("0*.parquet"))]
+    own = [table.filter(pc.field("query") == outlet.query).drop_columns("query") for table in tables]
+    return [row for table in own for row in rows_of(table)]
 
 
 def _value(value: object) -> object:

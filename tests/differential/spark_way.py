@@ -8,11 +8,13 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 from tests.differential.arrivals import Row
-from tests.differential.result_rows import stored_rows
+from tests.differential.result_rows import outlet_rows
 from tests.differential.workloads import RandomWorkload
 
 import plait
 from plait.errors import PlaitError
+from plait.planners import DEFAULT_PLANNER
+from plait.runtime.outlets import recorded
 from plait.runtime.snapshot import QueryProgress
 
 
@@ -24,14 +26,26 @@ class SparkRun:
     queries: dict[str, QueryProgress]
 
 
-def run(workload: RandomWorkload, folder: Path, spark: SparkSession) -> SparkRun:
+def run(
+    workload: RandomWorkload,
+    folder: Path,
+    spark: SparkSession,
+    *,
+    planner: str = DEFAULT_PLANNER,
+    engines: str = "any",
+) -> SparkRun:
     sql = workload.write(folder)
     with plait.open(sql, spark=spark) as session:
         running = session.run(
-            state=folder / "state", results=folder / "results", available_now=True, drain=True
+            planner,
+            engines=engines,
+            state=folder / "state",
+            results=folder / "results",
+            available_now=True,
+            drain=True,
         )
         with suppress(PlaitError):  # queries that failed say so in the progress
             running.wait()
         queries = {query.name.lower(): query for query in running.progress().queries}
-    rows = {key: stored_rows(folder / "results" / key) for key in queries}
-    return SparkRun(rows, queries)
+    outlets = recorded(folder / "state")
+    return SparkRun({key: outlet_rows(outlets[key]) for key in queries}, queries)

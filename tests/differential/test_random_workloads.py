@@ -1,43 +1,78 @@
-"""Sixty random queries of every class, on real Spark: each gives the rows of its definition.
+"""Random queries of every class, on real Spark: each gives the rows of its definition.
 
-`make fuzz N=…` runs as many as wanted.
+Hundreds run together, in groups that share what they can; some of them also alone. `make fuzz N=…` runs as
+many as wanted.
 """
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.differential.harness import Tally
-from tests.differential.queries import KINDS
-from tests.differential.workloads import random_workload
+from tests.differential.queries import KINDS, OVER_A_QUERY
+from tests.differential.variants import with_variants
+from tests.differential.workloads import RandomWorkload, random_workload
+
+from plait.evaluator import difference
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-QUERIES_TOGETHER = 15  # run side by side, as one workload
 SEEDS = range(4_000, 4_004)
+VARIANTS = 3  # of each query
+ALONE = {4_000: KINDS[:12], 4_001: KINDS[12:24]}
 
 
-def _kinds(seed: int) -> list[str]:
-    first = (seed - SEEDS.start) * QUERIES_TOGETHER
-    return [KINDS[k % len(KINDS)] for k in range(first, first + QUERIES_TOGETHER)]
-
-
-def test_all_classes_are_there() -> None:
-    assert {kind for seed in SEEDS for kind in _kinds(seed)} == set(KINDS)
+def _workload(seed: int) -> RandomWorkload:
+    return with_variants(random_workload(seed), VARIANTS, random.Random(seed))
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("seed", SEEDS)
-def test_random_queries_give_the_rows_of_their_definition(
+def test_queries_together_give_the_rows_of_their_definitions(
     seed: int, spark: SparkSession, tmp_path: Path
 ) -> None:
-    from tests.differential.checking import check  # needs PySpark, which is slow to import
+    from tests.differential.checking import check_together  # needs PySpark, which is slow to import
 
     tally = Tally()
-    check(random_workload(seed, _kinds(seed)), spark, tmp_path, tally)
+    check_together(_workload(seed), spark, tmp_path, tally)
     assert not tally.findings, "\n\n".join(map(str, tally.findings))
-    assert tally.queries.total() == QUERIES_TOGETHER
+    assert tally.queries.total() >= 75
+    assert set(tally.queries) == set(KINDS)
     assert tally.bites, tally
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", ALONE)
+def test_queries_alone_give_the_rows_of_their_definitions(
+    seed: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    from tests.differential.checking import check_alone
+
+    tally = Tally()
+    check_alone(random_workload(seed, ALONE[seed]), spark, tmp_path, tally)
+    assert not tally.findings, "\n\n".join(map(str, tally.findings))
+    assert tally.queries.total() == len(ALONE[seed])
+    assert tally.bites, tally
+
+
+@pytest.mark.spark
+def test_neither_the_order_of_queries_nor_the_cuts_of_batches_matter(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    from tests.differential import spark_way
+
+    workload = with_variants(random_workload(4_002), 1, random.Random(2))
+    first = spark_way.run(workload, tmp_path / "first", spark)
+    order = [query for query in workload.queries if query.kind != OVER_A_QUERY]
+    random.Random(3).shuffle(order)
+    streams = tuple(replace(stream, cuts=(sum(stream.cuts, ()),)) for stream in workload.streams)
+    other = replace(workload, queries=tuple(order), streams=streams)
+    second = spark_way.run(other, tmp_path / "second", spark)
+    for query in order:
+        key = query.name.lower()
+        assert not difference(first.rows[key], second.rows[key]), query

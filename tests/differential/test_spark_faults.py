@@ -36,35 +36,35 @@ class SparkFault:
 
 
 def _longer_intervals(patch: pytest.MonkeyPatch) -> None:
-    from plait.spark import native
+    from plait.spark import stage_frames
 
-    correct = native._interval
-    patch.setattr(native, "_interval", lambda us: correct(us + 1))
+    correct = stage_frames._interval
+    patch.setattr(stage_frames, "_interval", lambda us: correct(us + 1))
 
 
 def _no_offsets(patch: pytest.MonkeyPatch) -> None:
-    from plait.spark import native
+    from plait.spark import stage_frames
 
-    correct = native._ticks
-    patch.setattr(native, "_ticks", lambda window: correct(replace(window, offset_us=0)))
+    correct = stage_frames._ticks
+    patch.setattr(stage_frames, "_ticks", lambda window: correct(replace(window, offset_us=0)))
 
 
 def _null_equals_null(patch: pytest.MonkeyPatch) -> None:
-    from plait.spark import native
+    from plait.spark import stage_frames
 
-    correct = native._predicate
-    patch.setattr(native, "_predicate", lambda node: correct(node)[-1:])
+    correct = stage_frames._predicate
+    patch.setattr(stage_frames, "_predicate", lambda node: correct(node)[-1:])
 
 
 def _lists_for_sets(patch: pytest.MonkeyPatch) -> None:
-    from plait.spark import native
+    from plait.spark import stage_frames
 
-    correct = native._set_size
+    correct = stage_frames._set_size
 
     def faulty(*arguments: Any) -> str:
         return correct(*arguments).replace("collect_set", "collect_list")
 
-    patch.setattr(native, "_set_size", faulty)
+    patch.setattr(stage_frames, "_set_size", faulty)
 
 
 def _no_delay(patch: pytest.MonkeyPatch) -> None:
@@ -165,7 +165,7 @@ def test_a_fault_planted_on_spark_is_caught(
     expected = definition(workload)["q"]
     with monkeypatch.context() as patch:
         fault.plant(patch)
-        ran = spark_way.run(workload, tmp_path, spark)
+        ran = spark_way.run(workload, tmp_path, spark, planner="independent")
     assert ran.queries["q"].error is None
     assert difference(expected, ran.rows["q"]), f"nobody noticed that {fault.name}"
 
@@ -178,6 +178,6 @@ def test_without_a_fault_there_is_nothing_to_notice(spark: SparkSession, tmp_pat
         for k, fault in enumerate(FAULTS)
     )
     workload = replace(_workload(FAULTS[0].select), queries=queries)
-    expected, ran = definition(workload), spark_way.run(workload, tmp_path, spark)
+    expected, ran = definition(workload), spark_way.run(workload, tmp_path, spark, planner="independent")
     for query in queries:
         assert not (found := difference(expected[query.name], ran.rows[query.name])), found

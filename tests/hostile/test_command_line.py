@@ -64,6 +64,10 @@ CASES = [
     line("a gzip file", "check packed.sql", "source-encoding", packed__sql=b"\x1f\x8b\x08\x00\x00\xff\xfe"),
     line("the same file twice", "check good.sql good.sql", "source-file", good__sql=GOOD),
     line("an unknown planner", "plan good.sql --planner pliat", "unknown-planner", good__sql=GOOD),
+    line("an unknown planner to run", "run good.sql --planner pliat", "unknown-planner", good__sql=GOOD),
+    line(
+        "an unknown planner to explain", "explain good.sql --planner pliat", "unknown-planner", good__sql=GOOD
+    ),
     line("no planner", "plan good.sql --planner", "usage", good__sql=GOOD),
     line("an unknown format of plans", "plan good.sql --format pdf", "usage", good__sql=GOOD),
     line("a picture of a comparison", "plan good.sql --compare --format svg", "usage", good__sql=GOOD),

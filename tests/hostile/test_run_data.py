@@ -2,7 +2,8 @@
 read is counted and kept, and everything else goes on with the right rows. When the data is mended, the next
 run completes what was left, and nothing is lost or doubled.
 
-All of it happens in one run of many streams, since starting one takes longer than everything in it.
+All of it happens in one run of many streams, since starting one takes longer than everything in it. Every
+query runs by itself, so that each can fail by itself.
 """
 
 from __future__ import annotations
@@ -244,7 +245,7 @@ def done(folders: Folders, spark: SparkSession) -> Iterator[Done]:
 
     def vanishes(self: Sources, streams: Any, checkpoint: Path) -> None:
         noted = (log.read_text() for log in checkpoint.glob("sources/*/[0-9]*"))
-        if "queries" in checkpoint.parts and any("vanishing/b.parquet" in text for text in noted):
+        if "fragments" in checkpoint.parts and any("vanishing/b.parquet" in text for text in noted):
             (folders.data / "vanishing" / "b.parquet").unlink(missing_ok=True)
         check_batch(self, streams, checkpoint)
 
@@ -254,7 +255,9 @@ def done(folders: Folders, spark: SparkSession) -> Iterator[Done]:
         fsync(descriptor)
 
     with pytest.MonkeyPatch.context() as patch:
-        running = session.run(state=root / "state", results=root / "results", trigger_seconds=0.5)
+        running = session.run(
+            "independent", state=root / "state", results=root / "results", trigger_seconds=0.5
+        )
         wait_until(lambda: all(stream.rows for stream in running.progress().streams))
         wait_until(lambda: all(query.batches for query in running.progress().queries))
         patch.setattr(Sources, "check_batch", vanishes)
@@ -356,6 +359,6 @@ def test_when_all_is_mended_nothing_was_lost_or_doubled(done: Done) -> None:
     results = done.folders.data.parent / "results"
     (results / "no_folder").unlink()
     (results / "_no_folder").rename(results / "no_folder")
-    done.session.run(state=done.state, results=results, available_now=True, drain=True).wait()
+    done.session.run("independent", state=done.state, results=results, available_now=True, drain=True).wait()
     for query in done.session.queries:
         assert not difference(done.published(query), done.meaning.evaluate(query).rows), query

@@ -19,16 +19,18 @@ import pytest
 
 import plait
 from plait.cli import run as run_command
+from plait.deployment.fragments import Way
 from plait.deployment.lowering import fragments
 from plait.engines import database_tables
 from plait.engines.table_versions import TableVersions
 from plait.errors import ExternalError, PlaitError, UserError
+from plait.planners import PLANNERS
 from plait.runtime.declarations import declarations_of
 from plait.runtime.journal import Journal
 from plait.runtime.lock import FolderLock
-from plait.runtime.outlets import outlet_of, record
+from plait.runtime.outlets import outlets_of, record
 from plait.runtime.results_folder import MARKER
-from plait.runtime.state import LOCK, MANIFEST, StateFolder
+from plait.runtime.state import FORMAT, LOCK, MANIFEST, FragmentFolder, StateFolder, StreamFolder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,11 +87,16 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def refused(place: Path, text: str = SQL, *, spark: SparkSession | None = None, **options: Any) -> PlaitError:
-    """The error of a run that does not begin, and leaves everything as it was."""
+    """The error of a run that does not begin, and leaves everything as it was. Every query runs by itself,
+    unless another planner is named."""
     before = contents(place)
-    places: dict[str, Any] = {"state": place / "state", "results": place / "results"}
+    usual: dict[str, Any] = {
+        "planner": "independent",
+        "state": place / "state",
+        "results": place / "results",
+    }
     with pytest.raises(PlaitError) as caught:
-        plait.open_text(text, base=place, spark=spark).run(**places | options)
+        plait.open_text(text, base=place, spark=spark).run(**usual | options)
     error = caught.value
     said = error.render()
     assert not any(words in said for words in NOBODYS_BUSINESS), said
@@ -110,7 +117,7 @@ def refused(place: Path, text: str = SQL, *, spark: SparkSession | None = None, 
         ({"trigger_seconds": float("inf")}, "trigger"),
         ({"for_seconds": -5.0}, "run-time"),
         ({"for_seconds": float("nan")}, "run-time"),
-        ({"planner": "plait"}, "planner-runs"),
+        ({"planner": "pliat"}, "unknown-planner"),
         ({"streams": {"reading": None}}, "unknown-stream"),
     ],
 )
@@ -181,24 +188,39 @@ def test_masters_that_are_none(place: Path, master: str) -> None:
 
 @pytest.fixture
 def begun(place: Path) -> Path:
-    """A state folder of which batch 0 is done."""
+    """A state folder of which batch 0 is done; every query runs by itself."""
+    return begin(place, "independent")
+
+
+@pytest.fixture
+def begun_together(place: Path) -> Path:
+    """The same of queries that run together."""
+    return begin(place, "plait")
+
+
+def begin(place: Path, planner: str) -> Path:
     session = plait.open_text(SQL, base=place)
-    workload = session.workload
-    declared = declarations_of(workload, fragments(session.plan("independent").deployment, workload.catalog))
+    workload, together = session.workload, PLANNERS[planner].shares
+    running = fragments(session.plan(planner).deployment, workload.catalog, together=together)
+    declared = declarations_of(workload, running)
     path = place / "state"
-    state = StateFolder.open(path, declared, planner="independent", spark=version("pyspark"), drain=False)
+    state = StateFolder.open(path, declared, planner=planner, spark=version("pyspark"), drain=False)
     state.prepare()
     state.create()
-    for folder in (state.query("high"), state.query("pairs"), state.stream("readings")):
+    folders = [state.fragment(each.name) for each in running]
+    begun: list[FragmentFolder | StreamFolder] = [*folders, state.stream("readings")]
+    for folder in begun:
         for log in ("offsets", "commits"):
             (folder.checkpoint / log).mkdir(parents=True)
             (folder.checkpoint / log / "0").write_text("v1\n{}")
         journal = Journal(folder.journal)
         journal.begin(0, dict)
-        journal.finish(0, {})
+        journal.finish(0, {}, {})
         journal.close()
-    state.query("pairs").database.write_bytes(b"")
-    record(path, [outlet_of(query, place / "results") for query in workload.queries.values()])
+    for fragment, kept in zip(running, folders, strict=True):
+        if fragment.way is not Way.NATIVE:
+            kept.database.write_bytes(b"")
+    record(path, outlets_of(workload, running, place / "results").values())
     state.close()
     return path
 
@@ -223,13 +245,13 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "an empty manifest": (lambda s: (s / MANIFEST).write_text(""), "state-damaged", "is no JSON"),
     "a manifest that is a list": (lambda s: (s / MANIFEST).write_text("[]"), "state-damaged", "no object"),
     "half a manifest": (
-        lambda s: (s / MANIFEST).write_text('{"format": 1}'),
+        lambda s: (s / MANIFEST).write_text(f'{{"format": {FORMAT}}}'),
         "state-damaged",
         "is incomplete",
     ),
     "no manifest": (lambda s: (s / MANIFEST).unlink(), "state-damaged", f"{MANIFEST} is missing"),
     "another format": (
-        lambda s: changed(s / MANIFEST, '"format": 1', '"format": 9'),
+        lambda s: changed(s / MANIFEST, f'"format": {FORMAT}', '"format": 99'),
         "state-version",
         "was written with Plait",
     ),
@@ -239,9 +261,9 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str, str]] = {
         "was written with Spark 3.5.1",
     ),
     "a query's checkpoint is gone": (
-        lambda s: shutil.rmtree(s / "queries" / "high" / "checkpoint"),
+        lambda s: shutil.rmtree(s / "fragments" / "high" / "checkpoint"),
         "state-damaged",
-        "query `high` the checkpoint is missing",
+        "of `high` the checkpoint is missing",
     ),
     "a stream's checkpoint is gone": (
         lambda s: shutil.rmtree(s / "streams" / "readings" / "checkpoint"),
@@ -249,22 +271,22 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str, str]] = {
         "stream `readings` the checkpoint is missing",
     ),
     "a journal is gone": (
-        lambda s: (s / "queries" / "high" / "journal.sqlite").unlink(),
+        lambda s: (s / "fragments" / "high" / "journal.sqlite").unlink(),
         "state-damaged",
         "the journal ends before batch 0",
     ),
     "a journal is garbage": (
-        lambda s: (s / "queries" / "high" / "journal.sqlite").write_bytes(b"garbage" * 1000),
+        lambda s: (s / "fragments" / "high" / "journal.sqlite").write_bytes(b"garbage" * 1000),
         "journal",
         "journal.sqlite",
     ),
     "a database is gone": (
-        lambda s: (s / "queries" / "pairs" / "state.duckdb").unlink(),
+        lambda s: (s / "fragments" / "pairs" / "state.duckdb").unlink(),
         "state-damaged",
         "state.duckdb is missing",
     ),
     "a file in place of a checkpoint's folder": (
-        lambda s: replaced_by_file(s / "queries" / "high" / "checkpoint" / "offsets"),
+        lambda s: replaced_by_file(s / "fragments" / "high" / "checkpoint" / "offsets"),
         "checkpoint",
         "Not a directory",
     ),
@@ -280,6 +302,58 @@ def test_a_damaged_state_is_refused(place: Path, begun: Path, damage: str) -> No
     assert error.code == code
     assert words in error.render()
     assert error.hint
+
+
+def only_fragment(state: Path) -> Path:
+    (folder,) = (state / "fragments").iterdir()
+    return folder
+
+
+DAMAGE_TOGETHER: dict[str, tuple[Callable[[Path], object], str]] = {
+    "the checkpoint is gone": (
+        lambda s: shutil.rmtree(only_fragment(s) / "checkpoint"),
+        "of `shared-0` the checkpoint is missing",
+    ),
+    "the journal is gone": (
+        lambda s: (only_fragment(s) / "journal.sqlite").unlink(),
+        "the journal ends before batch 0",
+    ),
+    "the database is gone": (
+        lambda s: (only_fragment(s) / "state.duckdb").unlink(),
+        "of `shared-0` the file state.duckdb is missing",
+    ),
+}
+
+
+@pytest.mark.usefixtures("no_spark")
+@pytest.mark.parametrize("damage", DAMAGE_TOGETHER)
+def test_a_damaged_state_of_queries_that_run_together(place: Path, begun_together: Path, damage: str) -> None:
+    inflict, words = DAMAGE_TOGETHER[damage]
+    inflict(begun_together)
+    error = refused(place, planner="plait")
+    assert error.code == "state-damaged"
+    assert words in error.render()
+
+
+@pytest.mark.usefixtures("no_spark", "begun_together")
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        (SQL.replace("load > 5", "load > 6"), "query `high` changed:"),
+        (SQL + "CREATE CONTINUOUS QUERY more AS SELECT load FROM readings;", "1 query added: `more`"),
+    ],
+)
+def test_a_state_of_other_queries_that_ran_together(place: Path, text: str, change: str) -> None:
+    error = refused(place, text, planner="plait")
+    assert error.code == "state-changed"
+    assert change in error.detail
+
+
+@pytest.mark.usefixtures("no_spark", "begun_together")
+def test_a_state_of_another_planner(place: Path) -> None:
+    error = refused(place, planner="independent")
+    assert error.code == "state-changed"
+    assert "planned by plait, now by independent" in error.detail
 
 
 @pytest.mark.usefixtures("no_spark", "begun")
@@ -444,7 +518,7 @@ def test_folders_that_cannot_be_used(
 
 @pytest.mark.spark
 def test_a_database_that_is_none(place: Path, begun: Path, spark: SparkSession) -> None:
-    (begun / "queries" / "pairs" / "state.duckdb").write_bytes(b"garbage" * 1000)
+    (begun / "fragments" / "pairs" / "state.duckdb").write_bytes(b"garbage" * 1000)
     error = refused(place, spark=spark)
     assert isinstance(error, ExternalError)
     assert "state.duckdb" in error.render()

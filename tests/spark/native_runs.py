@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import plait
-from plait.batches import Batch, Outcome
+from plait.batches import Batch, BatchRows, Outcome
 from plait.catalog import Catalog, Relation
-from plait.deployment.fragments import Fragment, Way
+from plait.deployment.fragments import Fragment, Result, Way
 from plait.deployment.lowering import fragment
 from plait.evaluator import StoredData, difference, evaluate
 from plait.expressions.arrow import arrow_schema
@@ -148,7 +148,7 @@ def declared(sql: str, query: str) -> tuple[Catalog, Query]:
 
 
 def native_fragment(query: Query) -> Fragment:
-    return fragment(query.name, query.columns, stream_of(canonicalise(query.plan)), way=Way.NATIVE)
+    return fragment(Result(query.name, query.columns, stream_of(canonicalise(query.plan))), way=Way.NATIVE)
 
 
 def run(
@@ -223,10 +223,12 @@ def started(
     def process(frame: DataFrame, number: int) -> None:
         batch = Batch(number, Checkpoint(checkpoint).watermark_us(number - 1), dict(stored))
 
-        def publish(table: pa.Table) -> None:
-            run.published[number] = table
+        def publish(results: Sequence[BatchRows]) -> None:
+            (result,) = results
+            run.published[number] = result.rows
 
-        run.outcomes[number] = computation.process(frame, batch, publish)
+        processed = computation.process(frame, batch, publish)
+        run.outcomes[number] = processed.outcomes[run.fragment.only.query]
 
     writer = (
         computation.frame.writeStream.foreachBatch(process)

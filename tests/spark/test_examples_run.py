@@ -18,13 +18,16 @@ pytestmark = pytest.mark.spark
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+NAMES = sorted(file.stem for file in EXAMPLES.glob("*.sql") if file.stem != "airline")
+
+
 @pytest.mark.parametrize(
-    "name", sorted(file.stem for file in EXAMPLES.glob("*.sql") if file.stem != "airline")
+    ("name", "planner"), [*((name, "plait") for name in NAMES), ("smart_plugs", "independent")]
 )
-def test_example(name: str, spark: SparkSession, tmp_path: Path) -> None:
+def test_example(name: str, planner: str, spark: SparkSession, tmp_path: Path) -> None:
     with plait.open(EXAMPLES / f"{name}.sql", spark=spark) as session:
         running = session.run(
-            state=tmp_path / "state", results=tmp_path / "results", available_now=True, drain=True
+            planner, state=tmp_path / "state", results=tmp_path / "results", available_now=True, drain=True
         )
         running.wait()
         for query in session.queries:

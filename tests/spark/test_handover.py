@@ -12,8 +12,8 @@ import pytest
 from tests.spark.native_runs import FileStreams, Run, declared, evaluated, started, store_tables
 from tests.spark.test_native import NOON, ROOMS, some_rows
 
-from plait.batches import Batch, Outcome, Publish
-from plait.deployment.fragments import Way
+from plait.batches import Batch, BatchRows, Outcome, Publish
+from plait.deployment.fragments import Result, Way
 from plait.deployment.lowering import fragment
 from plait.engines.incremental import IncrementalQuery
 from plait.evaluator import difference
@@ -51,17 +51,13 @@ def test_query(name: str, spark: SparkSession, tmp_path: Path) -> None:
 
     catalog, query = declared(QUERIES, name)
     plan = stream_of(canonicalise(query.plan))
-    made = fragment(name, query.columns, plan)
+    made = fragment(Result(name, query.columns, plan))
     assert made.way is Way.DATABASE
     streams, done, stored = FileStreams(spark, catalog, tmp_path), Run(made), dict[str, Path]()
     store_tables(stored, catalog, {"rooms": ROOMS}, tmp_path)
-    database = IncrementalQuery(
-        plan,
-        [each.plan for each in made.inputs],
-        {each.plan: catalog.stream(each.stream) for each in made.inputs},
-        made.columns,
-        tmp_path / "state.duckdb",
-    )
+    inputs = {each.plan: catalog.stream(each.stream) for each in made.inputs}
+    state = tmp_path / "state.duckdb"
+    database = IncrementalQuery(name, plan, [*inputs], inputs, query.columns, state)
     computation = Handover(made, catalog, streams, streams.beats, database)
     running = started(computation, done, stored, tmp_path / "checkpoint")
     rows = some_rows(seed=5)
@@ -88,7 +84,7 @@ class _Recorder:
     ) -> Outcome:
         assert batch.id == len(self.batches)
         self.batches.append((dict(rows), dict(beats)))
-        publish(pa.table({}))
+        publish([BatchRows(("ordered",), pa.table({}))])
         return Outcome(0)
 
 
@@ -97,7 +93,7 @@ def test_what_is_handed_over(spark: SparkSession, tmp_path: Path) -> None:
     from plait.spark.handover import Handover
 
     catalog, query = declared(QUERIES, "ordered")
-    made = fragment("ordered", query.columns, stream_of(canonicalise(query.plan)))
+    made = fragment(Result("ordered", query.columns, stream_of(canonicalise(query.plan))))
     streams, recorder = FileStreams(spark, catalog, tmp_path), _Recorder()
     computation = Handover(made, catalog, streams, streams.beats, recorder)
     running = started(computation, Run(made), {}, tmp_path / "checkpoint")

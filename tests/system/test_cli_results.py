@@ -12,6 +12,7 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.workloads.single_queries import outlet_of
 
 from plait.catalog import Sink as Declared
 from plait.catalog import SinkKind
@@ -19,7 +20,7 @@ from plait.cli import run
 from plait.expressions.arrow import arrow_schema
 from plait.expressions.types import INT, STRING
 from plait.plan.nodes import Field, StreamScan
-from plait.runtime.outlets import outlet_of, record
+from plait.runtime.outlets import record
 from plait.runtime.sinks import Sink, sink_for
 from plait.workload import Query
 
@@ -47,8 +48,9 @@ def rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sink:
     state, results = Path("plait-state"), Path("results")
     state.mkdir()
     queries = [query("Rooms"), query("quiet", SinkKind.JSON), query("shown", SinkKind.CONSOLE)]
-    record(state, [outlet_of(each, results) for each in queries])
-    sink, *_ = [sink_for(each, results, STATE_ID, never) for each in queries]
+    outlets = [outlet_of(each, results) for each in queries]
+    record(state, outlets)
+    sink, *_ = [sink_for(q.sink, outlet, STATE_ID, never) for q, outlet in zip(queries, outlets, strict=True)]
     sink.publish(0, rows(1, 2))
     sink.publish(3, rows(3))
     return sink

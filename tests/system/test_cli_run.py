@@ -81,10 +81,15 @@ def test_what_is_asked_for(made_up: MadeUpRun) -> None:
         "--master",
         "local[1]",
         "--log",
+        "--planner",
+        "independent",
+        "--engines",
+        "spark",
     ]
     assert run(["run", TRAFFIC, *options, "--state", "s", "--results", "r"]) == 0
     assert made_up.asked == {
         "planner": "independent",
+        "engines": "spark",
         "state": "s",
         "results": "r",
         "available_now": True,
@@ -99,7 +104,8 @@ def test_what_is_asked_for(made_up: MadeUpRun) -> None:
 def test_the_defaults(made_up: MadeUpRun) -> None:
     assert run(["run", TRAFFIC]) == 0
     assert made_up.asked == {
-        "planner": "independent",
+        "planner": "plait",
+        "engines": "any",
         "state": "plait-state",
         "results": "results",
         "available_now": False,

@@ -54,7 +54,7 @@ def test_stopped_gone_on_with_and_drained(tmp_path: Path, monkeypatch: pytest.Mo
     with subprocess.Popen(
         command("run", "queries.sql", "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        while process.poll() is None and not list(Path("results").glob("high/*.parquet")):
+        while process.poll() is None and not list(Path("results").glob("*/*.parquet")):
             sleep(0.1)
         process.send_signal(signal.SIGINT)
         shown, said = process.communicate()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.patience import wait_until
@@ -16,6 +16,7 @@ from tests.patience import wait_until
 import plait
 from plait.errors import ExternalError, UserError
 from plait.evaluator import difference
+from plait.planners import PLANNERS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,11 +66,17 @@ def session(folder: Path, spark: SparkSession) -> plait.Session:
     return plait.open(folder / "queries.sql", spark=spark)
 
 
-def start(session: plait.Session, folder: Path, **options: object) -> plait.Running:
-    return session.run(state=folder / "state", results=folder / "results", **options)  # type: ignore[arg-type]
+def start(session: plait.Session, folder: Path, **options: Any) -> plait.Running:
+    """Every query by itself, unless another planner is named."""
+    usual: dict[str, Any] = {
+        "planner": "independent",
+        "state": folder / "state",
+        "results": folder / "results",
+    }
+    return session.run(**usual | options)
 
 
-def finish(session: plait.Session, folder: Path, **options: object) -> plait.Running:
+def finish(session: plait.Session, folder: Path, **options: Any) -> plait.Running:
     running = start(session, folder, available_now=True, **options)
     running.wait()
     return running
@@ -88,9 +95,12 @@ def check(session: plait.Session, folder: Path, *, as_of_watermark: bool = False
         assert not difference(published, meant), query
 
 
-def test_a_drained_run_gives_what_the_queries_mean(session: plait.Session, folder: Path) -> None:
+@pytest.mark.parametrize("planner", sorted(PLANNERS))
+def test_a_drained_run_gives_what_the_queries_mean(
+    session: plait.Session, folder: Path, planner: str
+) -> None:
     add_noon(folder)
-    running = finish(session, folder, drain=True)
+    running = finish(session, folder, planner=planner, drain=True)
     check(session, folder)
 
     progress = running.progress()
@@ -105,7 +115,7 @@ def test_a_drained_run_gives_what_the_queries_mean(session: plait.Session, folde
     assert not any(query.late_rows or query.error or query.waiting for query in progress.queries)
 
     with pytest.raises(UserError, match="it was drained"):
-        start(session, folder)
+        start(session, folder, planner=planner)
 
 
 def test_a_second_start_goes_on(session: plait.Session, folder: Path) -> None:
@@ -170,7 +180,7 @@ def test_a_query_that_fails_does_not_stop_the_others(
 def test_results_are_not_started_twice(session: plait.Session, folder: Path) -> None:
     finish(session, folder)
     with pytest.raises(UserError, match="belong to another state folder"):
-        session.run(state=folder / "other", results=folder / "results")
+        start(session, folder, state=folder / "other")
     assert not (folder / "other").exists()
     for file in (folder / "results" / "high").iterdir():
         file.unlink()
@@ -255,6 +265,10 @@ def test_rows_may_be_given_in_python(folder: Path, spark: SparkSession) -> None:
     assert sorted(running.results("high").rows) == [(1, 30), (2, 20)]
 
 
-def test_only_what_is_each_by_itself_runs_so_far(session: plait.Session, folder: Path) -> None:
-    with pytest.raises(UserError, match="cannot be run yet"):
-        start(session, folder, planner="plait")
+def test_a_state_is_gone_on_with_by_the_planner_that_began_it(session: plait.Session, folder: Path) -> None:
+    finish(session, folder, planner="plait")
+    with pytest.raises(UserError, match="planned by plait, now by independent"):
+        start(session, folder)
+    add_noon(folder)
+    finish(session, folder, planner="plait", drain=True)
+    check(session, folder)

@@ -11,7 +11,6 @@ from plait.api.plans import Comparison, Plan
 from plait.api.rows import ROWS_SHOWN, EvaluatedRows, ResultRows, Rows
 from plait.api.running import Running, published
 from plait.api.session import (
-    RUNNABLE_PLANNER,
     Session,
     open,  # noqa: A004 (reads `plait.open(…)`)
     open_text,
@@ -20,7 +19,6 @@ from plait.api.session import (
 
 __all__ = [
     "ROWS_SHOWN",
-    "RUNNABLE_PLANNER",
     "Check",
     "Comparison",
     "EvaluatedRows",

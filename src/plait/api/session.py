@@ -14,7 +14,8 @@ from plait.api.check import Check, counts_text
 from plait.api.plans import Comparison, Plan
 from plait.api.rows import EvaluatedRows, ResultRows
 from plait.api.running import Running, published
-from plait.errors import InfeasibleError, Source, UnsupportedError, UserError, closest
+from plait.deployment.lowering import Engines
+from plait.errors import InfeasibleError, Source, UserError, closest
 from plait.planners import DEFAULT_PLANNER, PLANNERS, driver
 from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
 from plait.statistics import Statistics
@@ -24,9 +25,6 @@ if TYPE_CHECKING:  # loading these takes a moment, and not every call needs them
     from plait.evaluator import StoredData
     from plait.spark.execution import Frame as DataFrame
     from plait.spark.execution import Session as SparkSession
-
-# The planner whose deployments can be run so far.
-RUNNABLE_PLANNER = "independent"
 
 # A file, a folder, or text that was read already.
 Origin: TypeAlias = str | Path | Source
@@ -90,6 +88,7 @@ class Session:
         self.workload = workload
         self._given_spark = spark
         self._started_spark: SparkSession | None = None
+        self._planned: dict[tuple[str, bool], Plan] = {}
 
     def close(self) -> None:
         """Let go of the stored data and of a Spark that was started for this. Both come back when needed."""
@@ -130,7 +129,9 @@ class Session:
 
     def plan(self, planner: str = DEFAULT_PLANNER, *, sample: bool = False) -> Plan:
         """Plan all queries together. Nothing is run. With `sample`, what is not declared is estimated."""
-        return self.compare([planner], sample=sample)[0]
+        if (planner, sample) not in self._planned:
+            self._planned[planner, sample] = self.compare([planner], sample=sample)[0]
+        return self._planned[planner, sample]
 
     def compare(self, planners: Sequence[str] = tuple(PLANNERS), *, sample: bool = False) -> Comparison:
         """Plan with several planners, all of them unless named, under the same statistics."""
@@ -147,23 +148,42 @@ class Session:
 
         return EvaluatedRows(evaluate(self.query(query), self._data, closed_only=as_of_watermark))
 
-    def explain(self, query: str) -> str:
-        """How a query runs: on Spark's own operators or, where they cannot, in DuckDB, and why."""
+    def explain(
+        self,
+        *queries: str,
+        planner: str = DEFAULT_PLANNER,
+        engines: str = Engines.ANY,
+        results: str | Path = DEFAULT_RESULTS,
+    ) -> str:
+        """How queries run, all unless some are named: together in DuckDB, or each by itself, on Spark's own
+        operators wherever they can; and where their rows go."""
         from plait.deployment.lowering import fragments
         from plait.deployment.stage_text import fragment_text
+        from plait.runtime.outlets import outlets_of
 
-        name = self.query(query).name
-        deployment = self.plan(RUNNABLE_PLANNER).deployment
-        for fragment in fragments(deployment, self.workload.catalog):
-            if fragment.query == name:
-                return fragment_text(fragment, self.workload.catalog)
-        refused = next(each for each in deployment.refused if each.name == name)
-        raise InfeasibleError("not-admitted", f"query `{name}` is not run", detail=refused.reason)
+        deployment = self.plan(planner).deployment
+        running = fragments(
+            deployment,
+            self.workload.catalog,
+            together=PLANNERS[planner].shares,
+            engines=_engines(engines),
+        )
+        outlets = outlets_of(self.workload, running, Path(results))
+        parts = []
+        for name in [self.query(query).name for query in queries] or self.queries:
+            fragment = next((f for f in running if any(r.query == name for r in f.results)), None)
+            if fragment is None:
+                refused = next(each for each in deployment.refused if each.name == name)
+                raise InfeasibleError("not-admitted", f"query `{name}` is not run", detail=refused.reason)
+            where = outlets[name.lower()].words(self.query(name).sink)
+            parts.append(f"{fragment_text(fragment, name, self.workload.catalog)}\n  {where}")
+        return "\n\n".join(parts)
 
     def run(
         self,
-        planner: str = RUNNABLE_PLANNER,
+        planner: str = DEFAULT_PLANNER,
         *,
+        engines: str = Engines.ANY,
         state: str | Path = DEFAULT_STATE,
         results: str | Path = DEFAULT_RESULTS,
         available_now: bool = False,
@@ -178,7 +198,8 @@ class Session:
 
         It goes on until it is stopped or, with `for_seconds`, the time is over. With `available_now` all data
         that is there is processed; with `drain` the streams count as ended after that, which closes every
-        window. What is in the folder `state` is gone on with. `streams` gives the rows of streams without
+        window. With the engines `spark`, nothing is computed outside Spark. What is in the folder `state` is
+        gone on with. `streams` gives the rows of streams without
         connector, as streaming DataFrames. `master` and `log` are for a Spark that is started for this, if
         this process has none: where it runs, this machine unless given, and whether it shows its logs.
         """
@@ -188,17 +209,13 @@ class Session:
             raise UserError(
                 "unknown-planner", f"there is no planner `{planner}`", hint=closest(planner, PLANNERS)
             )
-        if planner != RUNNABLE_PLANNER:
-            raise UnsupportedError(
-                "planner-runs",
-                f"what the planner `{planner}` plans cannot be run yet",
-                hint=f"use `{RUNNABLE_PLANNER}`: every query by itself",
-            )
         extent = Extent(trigger_seconds, available_now, drain, for_seconds)
         run = Run(
             self.workload,
             self.plan(planner).deployment,
             planner=planner,
+            together=PLANNERS[planner].shares,
+            engines=_engines(engines),
             spark_version=self._spark_version,
             connect=lambda: self._connected_spark(master, log),
             state=Path(state),
@@ -247,3 +264,11 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({counts_text(self.workload)})"
+
+
+def _engines(name: str) -> Engines:
+    if name not in [*Engines]:
+        raise UserError(
+            "unknown-engines", f"there are no engines `{name}`", hint="any, or spark for nothing but Spark"
+        )
+    return Engines(name)

@@ -7,10 +7,11 @@ from types import MappingProxyType
 
 from plait.benchmarks.planning.benchmark import PlanningBenchmark
 from plait.benchmarks.report import Benchmark, Claim, Observer, Report
+from plait.benchmarks.sharing.benchmark import SharingBenchmark
 from plait.benchmarks.soak.benchmark import SoakBenchmark
 
 __all__ = ["BENCHMARKS", "Benchmark", "Claim", "Observer", "Report"]
 
 BENCHMARKS: Mapping[str, Benchmark] = MappingProxyType(
-    {benchmark.name: benchmark for benchmark in (PlanningBenchmark(), SoakBenchmark())}
+    {benchmark.name: benchmark for benchmark in (PlanningBenchmark(), SharingBenchmark(), SoakBenchmark())}
 )

@@ -140,7 +140,7 @@ def _run(session: Session, file: Path, folder: Path) -> Running:
     done = running.progress()
     rows = sum(stream.rows for stream in done.streams)
     _say(
-        f"{counted(len(done.queries), 'query', 'queries')} ran as Spark streaming queries over"
+        f"{counted(len(done.queries), 'query', 'queries')} ran together on Spark over"
         f" {counted(rows, 'row')} of {counted(len(done.streams), 'stream')} and gave"
         f" {counted(sum(query.rows for query in done.queries), 'row')}, in {done.seconds:.0f} s."
     )
@@ -153,7 +153,7 @@ def _show_results(running: Running, folder: Path) -> None:
         rows = running.results(name)
         _say(f"{name}: {counted(len(rows), 'row')}")
         _say(rows.to_text(ROWS_SHOWN, terminal_width(None)), "")
-    _say(f"Each query's rows are Parquet files in {folder / 'results'}.")
+    _say(f"The rows are Parquet files in {folder / 'results'}; queries with the same columns share them.")
 
 
 def _compare(session: Session, running: Running, file: Path) -> None:

@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from plait.cli.evaluate import FileOrQuery, files_and_queries
-from plait.cli.invocation import folder_option, open_session, output_option, progress, write_result
+from plait.cli.invocation import OneOf, folder_option, open_session, output_option, progress, write_result
+from plait.deployment.lowering import Engines
+from plait.planners import DEFAULT_PLANNER, PLANNERS
 from plait.runtime import DEFAULT_RESULTS
-from plait.runtime.outlets import destination, guarantee
 
 
 @click.command("explain")
 @click.argument("arguments", metavar="FILE... [QUERY]...", nargs=-1, required=True, type=FileOrQuery())
 @folder_option("--results", DEFAULT_RESULTS, "Where results would go.")
+@click.option(
+    "--planner",
+    default=DEFAULT_PLANNER,
+    show_default=True,
+    type=OneOf(PLANNERS),
+    metavar="NAME",
+    help="plait: queries run together; independent: every query by itself.",
+)
+@click.option(
+    "--engines",
+    default=Engines.ANY.value,
+    show_default=True,
+    type=click.Choice([each.value for each in Engines]),
+    help="spark: nothing is computed outside Spark.",
+)
 @output_option
-def command(arguments: tuple[str, ...], results: str, output: str | None) -> None:
+def command(arguments: tuple[str, ...], results: str, planner: str, engines: str, output: str | None) -> None:
     """Say how a query runs on Spark, and why so.
 
-    Spark's own streaming operators compute it wherever they can; what they cannot do exactly is computed in
-    DuckDB once a micro-batch, and the reasons are given. Also said is where the rows go, and how often each
-    is there. Nothing is run.
+    Queries that run together are computed in DuckDB once a micro-batch, from rows that Spark reads once. Of a
+    query by itself, Spark's own streaming operators compute what they can do exactly, and DuckDB the rest,
+    for the reasons that are given. Also said is where the rows go, and how often each is there. Nothing is
+    run.
 
     FILE and QUERY are as for `plait evaluate`; without a QUERY, all are explained.
 
@@ -31,9 +46,5 @@ def command(arguments: tuple[str, ...], results: str, output: str | None) -> Non
     """
     files, names = files_and_queries(arguments, "explain")
     with open_session(files, output) as session, progress("planning"):
-        parts = []
-        for name in names or session.queries:
-            query = session.query(name)
-            where = destination(query, Path(results))
-            parts.append(f"{session.explain(name)}\n  results go to {where}: {guarantee(query.sink)}")
-    write_result("\n\n".join(parts), output)
+        text = session.explain(*names, planner=planner, engines=engines, results=results)
+    write_result(text, output)

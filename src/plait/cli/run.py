@@ -17,7 +17,7 @@ from typing import NoReturn
 
 import click
 
-from plait.api import RUNNABLE_PLANNER, Running
+from plait.api import Running
 from plait.cli.invocation import (
     OneOf,
     files_argument,
@@ -33,8 +33,9 @@ from plait.cli.invocation import (
     write_result,
 )
 from plait.cli.quantities import DURATION_S
+from plait.deployment.lowering import Engines
 from plait.errors import PlaitError
-from plait.planners import PLANNERS
+from plait.planners import DEFAULT_PLANNER, PLANNERS
 from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
 from plait.runtime.progress import line, live_table, summary_json, summary_text
 from plait.runtime.snapshot import RunProgress
@@ -49,13 +50,20 @@ STOPPED_AT_ONCE = 130  # 128 + SIGINT, as shells report it
 @files_argument
 @click.option(
     "--planner",
-    default=RUNNABLE_PLANNER,
+    default=DEFAULT_PLANNER,
     show_default=True,
     type=OneOf(PLANNERS),
     metavar="NAME",
-    help="independent: every query by itself.",
+    help="plait: queries run together; independent: every query by itself.",
 )
-@folder_option("--results", DEFAULT_RESULTS, "Where results go, in a folder a query.")
+@click.option(
+    "--engines",
+    default=Engines.ANY.value,
+    show_default=True,
+    type=click.Choice([each.value for each in Engines]),
+    help="spark: nothing is computed outside Spark.",
+)
+@folder_option("--results", DEFAULT_RESULTS, "Where results go.")
 @folder_option("--state", DEFAULT_STATE, "What a later run goes on from.")
 @click.option(
     "--trigger",
@@ -87,6 +95,7 @@ def command(
     context: click.Context,
     files: tuple[str, ...],
     planner: str,
+    engines: str,
     results: str,
     state: str,
     trigger: float,
@@ -105,7 +114,7 @@ def command(
     once. Either way the next run with the same state folder goes on without gap or duplicate. Every row is in
     the results exactly once, whatever crashes.
 
-    A query that fails does not stop the others; the exit code says that one did.
+    Queries that share nothing go on if another fails; the exit code says that one did.
 
     \b
     Examples:
@@ -119,6 +128,7 @@ def command(
         with _interrupted_by_term(), nullcontext() if quiet else progress("starting Spark", takes_long=True):
             running = session.run(
                 planner,
+                engines=engines,
                 state=state,
                 results=results,
                 available_now=available_now,
@@ -136,7 +146,7 @@ def command(
     elif not quiet:
         write_result(summary_text(last, terminal_width(None)), None)
         if was_stopped or not drain:
-            click.echo(f"\n{_going_on(files, state, results)}")
+            click.echo(f"\n{_going_on(files, planner, engines, state, results)}")
     if error is None:
         return 0
     return error.exit_code if output_format == "json" else show_error(error, as_json=False)
@@ -224,9 +234,11 @@ def _interrupted_by_term() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _going_on(files: tuple[str, ...], state: str, results: str) -> str:
+def _going_on(files: tuple[str, ...], planner: str, engines: str, state: str, results: str) -> str:
     words = ["plait", "run", *files]
     for option, value, default in (
+        ("--planner", planner, DEFAULT_PLANNER),
+        ("--engines", engines, Engines.ANY),
         ("--state", state, DEFAULT_STATE),
         ("--results", results, DEFAULT_RESULTS),
     ):

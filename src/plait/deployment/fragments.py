@@ -1,26 +1,38 @@
 """Fragments: what of a deployment runs as one unit, and how.
 
-A query by itself is one fragment: one Spark StreamingQuery that reads its streams. Its plan is computed in
-one of two ways:
+A fragment is one Spark StreamingQuery that reads its streams, for one query or for many. What they need is
+computed in one of these ways:
 
 - `native`: Spark's own streaming operators (`stages`), and what needs no state, such as lookups in tables, on
   each micro-batch of their output;
 - `database`: Spark reads, filters and projects (`inputs`); the rest is computed in DuckDB once a micro-batch,
-  with its state in a file. For what Spark's streaming operators cannot do exactly; `reasons` say what.
+  with its state in a file. For what Spark's streaming operators cannot do exactly; `reasons` say what;
+- `shared`: Spark reads streams, each once; all queries over them are computed together in DuckDB;
+- `woven`: Spark's own streaming operators compute once what the queries of a `family` have in common, and
+  each micro-batch of that goes to the queries in one pass.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
 
 from plait.deployment.stages import Stages
 from plait.plan.nodes import Node
+from plait.sharing.joins import WovenJoin
+from plait.sharing.selects import WovenSelect
+from plait.sharing.trees import WovenAggregate
+
+# Queries that have all but windows, constants and what is above in common.
+Family: TypeAlias = tuple[WovenSelect, ...] | tuple[WovenAggregate, ...] | tuple[WovenJoin, ...]
 
 
 class Way(StrEnum):
     NATIVE = "native"
     DATABASE = "database"
+    SHARED = "shared"
+    WOVEN = "woven"
 
 
 @dataclass(frozen=True)
@@ -32,16 +44,39 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Fragment:
-    """`plan` is canonical; its columns are the query's, in order. The inputs are sub-plans of it.
-
-    `stages` are there if the way is native, and `reasons` why it is not.
-    """
+class Result:
+    """A query that a fragment computes. Its plan is canonical; the plan's columns are the query's, in
+    order."""
 
     query: str
     columns: tuple[str, ...]
     plan: Node
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """The inputs are sub-plans of the queries' plans; of a shared fragment, scans of all columns that any
+    needs.
+
+    `stages` are there if the way is native, and `reasons` why it is not; `family` if the way is woven. `name`
+    tells fragments apart.
+    """
+
+    name: str
+    results: tuple[Result, ...]
     inputs: tuple[Input, ...]
     way: Way
     reasons: tuple[str, ...] = ()
     stages: Stages | None = None
+    family: Family = ()
+
+    @property
+    def only(self) -> Result:
+        """The query of a fragment that computes one."""
+        (result,) = self.results
+        return result
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The keys of the streams that are read."""
+        return tuple(sorted({each.stream.lower() for each in self.inputs}))

@@ -1,4 +1,4 @@
-"""From a deployment to what runs: one fragment a query, and which of the two ways computes it.
+"""From a deployment to what runs: fragments of one query or of many, and which way computes them.
 
 Spark's own operators are used wherever they give exactly the rows of the definition. The reasons why they do
 not, all of them found by comparing rows or in what Spark refuses:
@@ -16,37 +16,61 @@ not, all of them found by comparing rows or in what Spark refuses:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
 
 from plait.catalog import Catalog
 from plait.deployment.deployment import Deployment
-from plait.deployment.fragments import Fragment, Input, Way
-from plait.deployment.native_lowering import NotNativeError, native_stages
+from plait.deployment.fragments import Family, Fragment, Input, Result, Way
+from plait.deployment.native_lowering import NotNativeError, is_in_milliseconds, native_stages
 from plait.deployment.row_by_row import row_by_row
 from plait.errors import InternalError, UnsupportedError
-from plait.plan.nodes import Node
+from plait.expressions.nodes import TRUE, conjuncts, substitute_columns
+from plait.expressions.types import TIMESTAMP
+from plait.plan.nodes import Field, Filter, Node, StreamScan, sources_of, walk_plan
+from plait.sharing.families import families
+from plait.sharing.joins import WovenJoin
+from plait.sharing.patterns import selection_of, wanted_by_any
 
 
-def fragments(deployment: Deployment, catalog: Catalog) -> tuple[Fragment, ...]:
-    """What runs for the admitted queries, each by itself, in the order of their declaration."""
-    made = []
+class Engines(StrEnum):
+    """Where queries may be computed."""
+
+    ANY = "any"
+    SPARK = "spark"
+
+
+def fragments(
+    deployment: Deployment, catalog: Catalog, *, together: bool = False, engines: Engines = Engines.ANY
+) -> tuple[Fragment, ...]:
+    """What runs for the admitted queries: each by itself, or `together` what they have in common."""
+    results = []
     for query in deployment.admitted:
         assert query.stream is not None, query.name
         plan = deployment.plans[deployment.stream_by_id[query.stream].signature]
         _check_sources(plan, catalog)
-        made.append(fragment(query.name, query.columns, plan))
-    return tuple(made)
-
-
-def fragment(name: str, columns: Sequence[str], plan: Node, *, way: Way | None = None) -> Fragment:
-    """How a query runs: natively if Spark can, or in the given way: an `UnsupportedError` if it cannot."""
-    if len(columns) != len(plan.types):
-        raise InternalError(
-            "columns", f"the query `{name}` has {len(columns)} columns, but its plan {len(plan.types)}"
+        if len(query.columns) != len(plan.types):
+            raise InternalError(
+                "columns",
+                f"the query `{query.name}` has {len(query.columns)} columns, but its plan {len(plan.types)}",
+            )
+        results.append(Result(query.name, query.columns, plan))
+    if together and engines is Engines.ANY:
+        return tuple(
+            shared_fragment(number, each, catalog) for number, each in enumerate(_connected(results))
         )
+    if together:
+        return tuple(_woven_fragments(results, catalog))
+    way = Way.NATIVE if engines is Engines.SPARK else None
+    return tuple(fragment(result, way=way) for result in results)
+
+
+def fragment(result: Result, *, way: Way | None = None) -> Fragment:
+    """How a query runs: natively if Spark can, or in the given way: an `UnsupportedError` if it cannot."""
+    name, plan = result.query, result.plan
     inputs = tuple(Input(stream, chain) for stream, chain in _inputs(plan))
     if way is Way.DATABASE:
-        return Fragment(name, tuple(columns), plan, inputs, Way.DATABASE)
+        return Fragment(name, (result,), inputs, Way.DATABASE)
     try:
         stages = native_stages(plan)
     except NotNativeError as obstacle:
@@ -57,8 +81,99 @@ def fragment(name: str, columns: Sequence[str], plan: Node, *, way: Way | None =
                 detail="\n".join(obstacle.reasons),
                 hint="let DuckDB compute what Spark cannot: that is the default",
             ) from None
-        return Fragment(name, tuple(columns), plan, inputs, Way.DATABASE, obstacle.reasons)
-    return Fragment(name, tuple(columns), plan, inputs, Way.NATIVE, (), stages)
+        return Fragment(name, (result,), inputs, Way.DATABASE, obstacle.reasons)
+    return Fragment(name, (result,), inputs, Way.NATIVE, (), stages)
+
+
+def shared_fragment(number: int, results: Sequence[Result], catalog: Catalog) -> Fragment:
+    """Queries that run together in the database. No query has a name with a dash."""
+    inputs = tuple(
+        Input(scan.stream, _wanted_rows(scan, results)) for scan in _whole_scans(results, catalog).values()
+    )
+    return Fragment(f"shared-{number}", tuple(results), inputs, Way.SHARED)
+
+
+def _wanted_rows(scan: StreamScan, results: Sequence[Result]) -> Node:
+    """The rows of a stream that any of the queries wants."""
+    places = {field.name: index for index, field in enumerate(scan.columns)}
+    selections = []
+    for result in results:
+        for stream, plan in _inputs(result.plan):
+            simple = row_by_row(plan)
+            if stream.lower() == scan.stream.lower() and simple is not None:
+                positions = [places[field.name] for field in simple.scan.columns]
+                over_scan = substitute_columns(simple.predicate, positions.__getitem__)
+                selections.append(selection_of(conjuncts(over_scan)))
+    predicate = wanted_by_any(selections)
+    return scan if predicate == TRUE else Filter(scan, predicate)
+
+
+def _woven_fragments(results: Sequence[Result], catalog: Catalog) -> Iterator[Fragment]:
+    """A fragment for each family of queries, and one for each query that has none."""
+    by_name = {result.query: result for result in results}
+    scans = _whole_scans(results, catalog, with_times=True)
+    found = families(((result.query, result.plan) for result in results), scans)
+    woven: list[Family] = [tuple(each) for each in found.selects]
+    woven += [
+        tuple(each for each in family if is_in_milliseconds(each.window)) for family in found.aggregates
+    ]
+    woven += [tuple(each) for each in found.joins if _can_be_woven(each[0], by_name)]
+    woven = [family for family in woven if len(family) > 1]
+    together = {member.query for family in woven for member in family}
+    for number, family in enumerate(woven):
+        members = tuple(by_name[member.query] for member in family)
+        streams = {name for member in members for name in sources_of(member.plan)[0]}
+        inputs = tuple(Input(name, scans[name.lower()]) for name in sorted(streams))
+        yield Fragment(f"woven-{number}", members, inputs, Way.WOVEN, family=family)
+    for result in results:
+        if result.query not in together:
+            yield fragment(result, way=Way.NATIVE)
+
+
+def _can_be_woven(join: WovenJoin, by_name: Mapping[str, Result]) -> bool:
+    """Whether Spark can compute the join, which it can for all of a family or for none.
+
+    A stream that is joined with itself is left to each query: whom a late row concerns is not known.
+    """
+    scans = join.key.scans
+    if len({scan.stream for scan in scans}) < len(scans):
+        return False
+    try:
+        native_stages(by_name[join.query].plan)
+    except NotNativeError:
+        return False
+    return True
+
+
+def _whole_scans(
+    results: Sequence[Result], catalog: Catalog, *, with_times: bool = False
+) -> dict[str, StreamScan]:
+    """The streams that queries read, by key, with all columns that any of them needs; with the event time if
+    that is asked for, or is all there is."""
+    wanted: dict[str, dict[str, Field]] = {}
+    for result in results:
+        for scan in (node for node in walk_plan(result.plan) if isinstance(node, StreamScan)):
+            wanted.setdefault(scan.stream, {}).update({field.name: field for field in scan.columns})
+    for stream, fields in wanted.items():
+        if with_times or not fields:
+            event_time = catalog.stream(stream).event_time
+            fields.setdefault(event_time, Field(event_time, TIMESTAMP))
+    return {
+        stream.lower(): StreamScan(stream, tuple(fields.values()))
+        for stream, fields in sorted(wanted.items())
+    }
+
+
+def _connected(results: Sequence[Result]) -> list[list[Result]]:
+    """Queries that read a stream in common, with those that read one in common with them, and so on."""
+    groups: list[tuple[set[str], list[Result]]] = []
+    for result in results:
+        streams = {name.lower() for name in sources_of(result.plan)[0]}
+        met = [group for group in groups if group[0] & streams]
+        groups = [group for group in groups if not group[0] & streams]
+        members = [member for _, others in met for member in others]
+        groups.append((streams.union(*(read for read, _ in met)), [*members, result]))
+    return [members for _, members in groups]
 
 
 def _inputs(plan: Node) -> Iterator[tuple[str, Node]]:

@@ -98,19 +98,24 @@ def native_stages(plan: Node) -> Stages:
     return Stages(tuple(lowering.stages), epilogue, probes, part.hold_ms)
 
 
+def is_in_milliseconds(window: TickWindow) -> bool:
+    """Whether windows begin and end at whole milliseconds, as Spark counts its watermarks."""
+    return not any(us % _US_PER_MS for us in (window.range_us, window.slide_us, window.offset_us))
+
+
 def _window_obstacles(plan: Node) -> Iterator[str]:
     for node in walk_plan(plan):
         match node:
             case Window(_, RowWindow()):
                 yield "it has a window of rows, and Spark has no operator that numbers rows by event time"
-            case Window(_, TickWindow(range_us, slide_us, offset_us)):
+            case Window(_, TickWindow(range_us, slide_us) as window):
                 ticks = -(-range_us // slide_us)
                 if ticks > MAX_TICKS_A_ROW:
                     yield (
                         f"a window of {duration_text(range_us)} every {duration_text(slide_us)} holds each "
                         f"row at {ticks:,} ticks, and Spark would keep the row {ticks:,} times"
                     )
-                if any(us % _US_PER_MS for us in (range_us, slide_us, offset_us)):
+                if not is_in_milliseconds(window):
                     yield "it has a window finer than a millisecond, and Spark's watermarks are not"
             case _:
                 pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import assert_never
 
 from plait.catalog import Catalog
@@ -42,16 +43,22 @@ from plait.plan.nodes import (
     sources_of,
     walk_plan,
 )
+from plait.quantity_text import counted
+from plait.sharing.families import Families, families
+
+NAMES_SHOWN = 5
 
 
-def fragment_text(fragment: Fragment, catalog: Catalog) -> str:
-    """Which way the query runs and why, what is done, and when a result comes."""
+def fragment_text(fragment: Fragment, query: str, catalog: Catalog) -> str:
+    """Which way a query of the fragment runs and why, what is done, and when a result comes."""
     match fragment.way:
         case Way.NATIVE:
-            assert fragment.stages is not None, fragment.query
-            lines = _native_lines(fragment.query, fragment.stages, catalog)
+            assert fragment.stages is not None, fragment.name
+            lines = _native_lines(fragment.only.query, fragment.stages, catalog)
         case Way.DATABASE:
             lines = _database_lines(fragment, catalog)
+        case Way.SHARED | Way.WOVEN:
+            lines = _shared_lines(fragment, query, catalog)
         case _:
             assert_never(fragment.way)
     return "\n".join(lines)
@@ -142,17 +149,18 @@ def _is_outer(node: Node) -> bool:
 
 
 def _database_lines(fragment: Fragment, catalog: Catalog) -> Iterator[str]:
-    yield f"{fragment.query} is computed in DuckDB, from rows that Spark reads"
+    yield f"{fragment.only.query} is computed in DuckDB, from rows that Spark reads"
     if fragment.reasons:
         yield ""
         yield from (f"  {reason}" for reason in fragment.reasons)
     yield ""
     numbers: dict[Node, int] = {}
-    width = len(str(sum(1 for _ in walk_plan(fragment.plan))))
+    plan = fragment.only.plan
+    width = len(str(sum(1 for _ in walk_plan(plan))))
     for each in fragment.inputs:
         numbers[each.plan] = len(numbers) + 1
         yield f"  {numbers[each.plan]:>{width}}. {_input_text(each.plan, catalog)}"
-    rest = list(_operators(fragment.plan, numbers, width))
+    rest = list(_operators(plan, numbers, width))
     if rest:
         yield ""
         yield "  in DuckDB, once a micro-batch"
@@ -161,13 +169,73 @@ def _database_lines(fragment: Fragment, catalog: Catalog) -> Iterator[str]:
     yield "  a result comes once the watermark has made it final"
 
 
+def _shared_lines(fragment: Fragment, query: str, catalog: Catalog) -> Iterator[str]:
+    others = len(fragment.results) - 1
+    beside = f" with {counted(others, 'other query', 'other queries')}" if others else ""
+    where = "in DuckDB" if fragment.way is Way.SHARED else "on Spark's own operators"
+    yield f"{query} is computed {where}{beside}, from rows that Spark reads once"
+    yield ""
+    plan = next(result.plan for result in fragment.results if result.query == query)
+    numbers: dict[Node, int] = {}
+    width = len(str(sum(1 for _ in walk_plan(plan))))
+    scans = [node for node in walk_plan(plan) if isinstance(node, StreamScan)]
+    for number, name in enumerate(sorted({scan.stream for scan in scans}), start=1):
+        numbers |= {scan: number for scan in scans if scan.stream == name}
+        read = next(each.plan for each in fragment.inputs if each.stream == name)
+        yield f"  {number:>{width}}. {_input_text(read, catalog)}"
+    rest = list(_operators(plan, numbers, width))
+    if rest:
+        yield ""
+        yield f"  {where}, once a micro-batch"
+        yield from rest
+    yield ""
+    yield f"  {_sharing_text(fragment, query)}"
+
+
+def _sharing_text(fragment: Fragment, query: str) -> str:
+    """What of the query is computed once for others too, if anything is, and when a result comes."""
+    found = _families(fragment)
+    for kind, what, when in (
+        (found.selects, "one pass over the rows", "results come at once"),
+        (found.joins, "one join", "results come at once, with the last of the rows that they are made of"),
+        (
+            found.aggregates,
+            "one tree of partial aggregates",
+            "the rows of a tick come once the watermark has reached it",
+        ),
+    ):
+        for family in kind:
+            names = [member.query for member in family]
+            if query in names:
+                others = [name for name in names if name != query]
+                return f"{what} serves {_few([query, *others])}; {when}" if others else when
+    return "a result comes once the watermark has made it final"
+
+
+@lru_cache(maxsize=8)  # all queries of a fragment may be asked for
+def _families(fragment: Fragment) -> Families:
+    scans = {each.stream.lower(): _scan(each.plan) for each in fragment.inputs}
+    return families(((result.query, result.plan) for result in fragment.results), scans)
+
+
+def _few(names: list[str]) -> str:
+    more = len(names) - NAMES_SHOWN
+    return ", ".join(names[:NAMES_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _scan(plan: Node) -> StreamScan:
+    simple = row_by_row(plan)
+    assert simple is not None, plan.kind
+    return simple.scan
+
+
 def _operators(plan: Node, numbers: dict[Node, int], width: int) -> Iterator[str]:
     """The nodes above the inputs, inputs first."""
     if plan in numbers:
         return
     for source in plan.inputs:
         yield from _operators(source, numbers, width)
-    numbers[plan] = len(numbers) + 1
+    numbers[plan] = max(numbers.values(), default=0) + 1
     of = f" of {_listed([str(numbers[source]) for source in plan.inputs])}" if plan.inputs else ""
     name = f" {plan.table}" if isinstance(plan, TableScan) else ""
     yield f"  {numbers[plan]:>{width}}. {plan.kind}{name}{of}: {description(plan)}"

@@ -1,7 +1,7 @@
 """What Spark does for a query that runs on its own streaming operators: plain stages, one after the other.
 
-`native_lowering` makes them from a plan, `spark.native` applies them, `stage_text` explains them. A stage
-says which earlier stages it reads (`inputs`, their places in the list) and what relation it computes
+`native_lowering` makes them from a plan, `spark.stage_frames` applies them, `stage_text` explains them. A
+stage says which earlier stages it reads (`inputs`, their places in the list) and what relation it computes
 (`output`, a plan node: its columns, types and timing). All but the last part are streaming operators in
 append mode; the `epilogue` is ordinary work on each micro-batch of their rows, for what needs no state.
 

@@ -88,9 +88,11 @@ class PlanningResult:
 
 
 class Planner(Protocol):
-    """Every planner has one name everywhere, and says what it can plan."""
+    """Every planner has one name everywhere, and says what it can plan, and whether queries then run
+    together."""
 
     name: ClassVar[str]
+    shares: ClassVar[bool]
     features: ClassVar[frozenset[PlannerFeature]]
 
     def plan(self, workload: Workload, context: PlanningContext) -> PlanningResult: ...

@@ -15,6 +15,7 @@ class IndependentPlanner:
     """No operator and no flow serves two queries, even if they are equal."""
 
     name: ClassVar[str] = "independent"
+    shares: ClassVar[bool] = False
     features: ClassVar[frozenset[PlannerFeature]] = ALL_FEATURES - {PlannerFeature.REPLANNING}
 
     def plan(self, workload: Workload, context: PlanningContext) -> PlanningResult:

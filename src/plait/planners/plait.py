@@ -25,6 +25,7 @@ class PlaitPlanner:
     """All queries share."""
 
     name: ClassVar[str] = "plait"
+    shares: ClassVar[bool] = True
     features: ClassVar[frozenset[PlannerFeature]] = ALL_FEATURES - {PlannerFeature.REPLANNING}
 
     def plan(self, workload: Workload, context: PlanningContext) -> PlanningResult:

@@ -1,4 +1,4 @@
-"""Puts together what a run consists of: for each query its computation, sink and journal, for each stream
+"""Puts together what a run consists of: for each fragment its computation, sinks and journal, for each stream
 its intake.
 
 Nothing runs yet, and what cannot run is found here: a folder of results that is somebody else's, before Spark
@@ -15,65 +15,125 @@ from typing import Protocol, TypeVar
 
 from plait.catalog import Catalog
 from plait.deployment.fragments import Fragment, Way
+from plait.deployment.row_by_row import RowByRow, row_by_row
 from plait.engines.incremental import IncrementalQuery
+from plait.engines.shared.group import SharedQuery
+from plait.engines.shared.trunk import Trunk
 from plait.engines.table_versions import TableVersions
 from plait.errors import UserError
-from plait.runtime import outlets, results_folder
+from plait.plan.nodes import Node
+from plait.runtime import results_folder
 from plait.runtime.checkpoint import Checkpoint
-from plait.runtime.fragment_run import Computation, FragmentRun
+from plait.runtime.fragment_run import Computation, FragmentRun, counts_of
 from plait.runtime.intake import Intake
-from plait.runtime.journal import ROWS, Journal, read_totals
-from plait.runtime.sinks import sink_for
-from plait.runtime.state import ANEW, QueryFolder, StateFolder
+from plait.runtime.journal import Journal, read_totals
+from plait.runtime.outlets import Outlet, check_places, record
+from plait.runtime.publishing import Publisher
+from plait.runtime.shared_results import SharedSink
+from plait.runtime.sinks import Sink, WriteFrame, sink_for
+from plait.runtime.state import ANEW, FragmentFolder, StateFolder
+from plait.runtime.stream_log import StreamLog
 from plait.runtime.tables_in_use import TablesInUse
 from plait.spark.execution import Session
 from plait.spark.handover import Handover
 from plait.spark.native import NativeComputation
 from plait.spark.sink import FrameWriter
 from plait.spark.sources import Sources
-from plait.workload import Query, Workload
+from plait.spark.trunk_rows import TrunkRows
+from plait.spark.woven import WovenComputation
+from plait.workload import Workload
 
 
 @dataclass(frozen=True)
 class Assembly:
-    """By key."""
+    """Logs and intakes by stream, outlets by query, by their keys. Streams that one fragment alone reads
+    have no intake."""
 
-    queries: Mapping[str, FragmentRun]
+    fragments: tuple[FragmentRun, ...]
+    logs: Mapping[str, StreamLog]
     intakes: Mapping[str, Intake]
+    outlets: Mapping[str, Outlet]
 
 
 def assemble(
     workload: Workload,
     fragments: Iterable[Fragment],
+    outlets: Mapping[str, Outlet],
     state: StateFolder,
-    results: Path,
     session: Session,
     sources: Sources,
     opened: ExitStack,
 ) -> Assembly:
-    """All queries and intakes over the state. What has to be closed goes to `opened`."""
+    """All fragments and intakes over the state. What has to be closed goes to `opened`."""
     catalog = workload.catalog
-    declared = [(fragment, workload.query(fragment.query)) for fragment in fragments]
     journals: list[Journal] = []
     tables = TablesInUse(TableVersions(catalog, state.tables), journals)
     write_frame = FrameWriter(session)
-    queries: dict[str, FragmentRun] = {}
-    for fragment, query in declared:
-        folder = state.query(fragment.query)
+    runs: list[FragmentRun] = []
+    logs: dict[str, StreamLog] = {}
+    for fragment in fragments:
+        folder = state.fragment(fragment.name)
         journals.append(_opened(Journal(folder.journal), opened))
-        sink = _opened(sink_for(query, results, state.id, write_frame), opened)
-        computation = _computation(fragment, catalog, sources, folder, opened)
-        queries[query.name.lower()] = FragmentRun(
-            fragment, sources, computation, folder, sink, journals[-1], tables
+        publisher = _publisher(workload, fragment, outlets, state.id, write_frame, opened)
+        computation = _computation(fragment, catalog, sources, folder, session, opened)
+        own = fragment.streams if fragment.way is Way.SHARED else ()
+        logs |= {key: _log(key, catalog, sources, state, folder.checkpoint, opened) for key in own}
+        runs.append(
+            FragmentRun(
+                fragment,
+                sources,
+                computation,
+                folder,
+                publisher,
+                journals[-1],
+                tables,
+                {key: logs[key] for key in own},
+            )
         )
     intakes: dict[str, Intake] = {}
-    for key in sorted({key for query in queries.values() for key in query.streams}):
-        stream_folder = state.stream(key)
-        journal = _opened(Journal(stream_folder.journal), opened)
-        intakes[key] = Intake(catalog.stream(key), sources, stream_folder, journal)
+    for key in sorted({key for run in runs for key in run.streams} - logs.keys()):
+        checkpoint = state.stream(key).checkpoint
+        logs[key] = _log(key, catalog, sources, state, checkpoint, opened)
+        intakes[key] = Intake(logs[key], sources, checkpoint)
     # Now that all folders of results are there, readers may learn of them.
-    outlets.record(state.path, [outlets.outlet_of(query, results) for _, query in declared])
-    return Assembly(queries, intakes)
+    record(state.path, outlets.values())
+    return Assembly(tuple(runs), logs, intakes, outlets)
+
+
+def _log(
+    key: str, catalog: Catalog, sources: Sources, state: StateFolder, checkpoint: Path, opened: ExitStack
+) -> StreamLog:
+    """The log of a stream that is read under that checkpoint."""
+    folder = state.stream(key)
+    journal = _opened(Journal(folder.journal), opened)
+    return StreamLog(catalog.stream(key), folder, journal, sources.files_read(key, checkpoint))
+
+
+def _publisher(
+    workload: Workload,
+    fragment: Fragment,
+    outlets: Mapping[str, Outlet],
+    state_id: str,
+    write_frame: WriteFrame,
+    opened: ExitStack,
+) -> Publisher:
+    """Sinks for all queries of a fragment. Folders of results are claimed for them."""
+    own: dict[str, Sink] = {}
+    sharing: dict[Path, list[Outlet]] = {}
+    for result in fragment.results:
+        outlet = outlets[result.query.lower()]
+        if outlet.is_shared:
+            assert outlet.folder is not None, outlet.query
+            sharing.setdefault(outlet.folder, []).append(outlet)
+        else:
+            sink = sink_for(workload.query(result.query).sink, outlet, state_id, write_frame)
+            own[result.query] = _opened(sink, opened)
+    shared = []
+    for folder, members in sharing.items():
+        first, names = members[0], [outlet.query for outlet in members]
+        results_folder.claim(folder, state_id, first.owner)
+        shared.append((frozenset(names), SharedSink(folder, first.columns, first.types, names)))
+    return Publisher(own, shared)
 
 
 class _Closing(Protocol):
@@ -89,30 +149,53 @@ def _opened(value: _Closed, opened: ExitStack) -> _Closed:
 
 
 def _computation(
-    fragment: Fragment, catalog: Catalog, sources: Sources, folder: QueryFolder, opened: ExitStack
+    fragment: Fragment,
+    catalog: Catalog,
+    sources: Sources,
+    folder: FragmentFolder,
+    session: Session,
+    opened: ExitStack,
 ) -> Computation:
     if fragment.way is Way.NATIVE:
         return NativeComputation(fragment, catalog, sources, folder.beats)
-    inputs = [each.plan for each in fragment.inputs]
-    streams = {each.plan: catalog.stream(each.stream) for each in fragment.inputs}
-    query = IncrementalQuery(fragment.plan, inputs, streams, fragment.columns, folder.database)
-    _opened(query, opened)
+    if fragment.way is Way.WOVEN:
+        return WovenComputation(fragment, catalog, sources, folder.beats, session)
     checkpoint = Checkpoint(folder.checkpoint)
+    if fragment.way is Way.SHARED:
+        inputs = {each.stream.lower(): _row_by_row(each.plan) for each in fragment.inputs}
+        scans = {key: each.scan for key, each in inputs.items()}
+        streams = {key: catalog.stream(key) for key in scans}
+        queries = [SharedQuery(result.query, result.plan) for result in fragment.results]
+        trunk = _opened(Trunk(queries, streams, scans, folder.database), opened)
+        trunk.check_between(checkpoint.last_committed, checkpoint.last_planned)
+        return TrunkRows(inputs, catalog, sources, folder.beats, trunk)
+    result = fragment.only
+    plans = {each.plan: catalog.stream(each.stream) for each in fragment.inputs}
+    query = IncrementalQuery(result.query, result.plan, [*plans], plans, result.columns, folder.database)
+    _opened(query, opened)
     query.check_between(checkpoint.last_committed, checkpoint.last_planned)
     return Handover(fragment, catalog, sources, folder.beats, query)
 
 
-def check_results(state: StateFolder, queries: Iterable[Query], results: Path) -> None:
+def _row_by_row(plan: Node) -> RowByRow:
+    simple = row_by_row(plan)
+    assert simple is not None, plan.kind
+    return simple
+
+
+def check_results(state: StateFolder, fragments: Iterable[Fragment], outlets: Mapping[str, Outlet]) -> None:
     """Refuse folders with rows of others, and others than those that hold the rows of before."""
-    found = [outlets.outlet_of(query, results) for query in queries]
-    outlets.check_places(state.path, state.id, found)
-    for outlet in found:
-        if outlet.folder is None:
-            continue
-        results_folder.check(outlet.folder, state.id, outlet.query)
-        if state.is_new or (outlet.folder / results_folder.MARKER).exists():
-            continue
-        if read_totals(state.query(outlet.query).journal).counts.get(ROWS):
+    check_places(state.path, state.id, outlets.values())
+    for fragment in fragments:
+        totals = read_totals(state.fragment(fragment.name).journal)
+        for result in fragment.results:
+            _check_folder(state, outlets[result.query.lower()], counts_of(result).rows_of(totals))
+
+
+def _check_folder(state: StateFolder, outlet: Outlet, rows: int) -> None:
+    if outlet.folder is not None:
+        results_folder.check(outlet.folder, state.id, outlet.owner)
+        if rows and not state.is_new and not (outlet.folder / results_folder.MARKER).exists():
             raise UserError(
                 "results-gone",
                 f"the results of `{outlet.query}` that the state knows of are not in {outlet.folder}",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import unified_diff
 
 from plait.catalog import OptionValue, Relation, Stream
-from plait.deployment.fragments import Fragment
+from plait.deployment.fragments import Fragment, Result, Way
 from plait.plan.format import duration_text, format_plans
 from plait.plan.nodes import sources_of
 from plait.quantity_text import counted
@@ -23,25 +23,26 @@ SHOWN_LINES = 60
 
 Texts = Mapping[str, str]
 
+_KINDS = ("streams", "tables", "queries", "fragments", "read_by")
+
 
 @dataclass(frozen=True)
 class Declarations:
-    """Texts by key, of what the fragments need."""
+    """Texts by key, of what the fragments need; the ways of the fragments, by name; and of streams that one
+    fragment alone reads, which it is."""
 
     streams: Texts
     tables: Texts
     queries: Texts
+    fragments: Texts
+    read_by: Texts
 
     def to_json(self) -> dict[str, dict[str, str]]:
-        return {"streams": dict(self.streams), "tables": dict(self.tables), "queries": dict(self.queries)}
+        return {kind: dict(getattr(self, kind)) for kind in _KINDS}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Mapping[str, str]]) -> Declarations:
-        streams, tables, queries = (
-            {str(key): str(text) for key, text in document[kind].items()}
-            for kind in ("streams", "tables", "queries")
-        )
-        return cls(streams, tables, queries)
+        return cls(*({str(key): str(text) for key, text in document[kind].items()} for kind in _KINDS))
 
 
 def declarations_of(workload: Workload, fragments: Iterable[Fragment]) -> Declarations:
@@ -49,16 +50,23 @@ def declarations_of(workload: Workload, fragments: Iterable[Fragment]) -> Declar
     catalog = workload.catalog
     streams: set[str] = set()
     tables: set[str] = set()
-    queries = {}
+    queries, ways = {}, {}
+    read_by: dict[str, str] = {}
     for fragment in fragments:
-        read, joined = sources_of(fragment.plan)
-        streams |= {name.lower() for name in read}
-        tables |= {name.lower() for name in joined}
-        queries[fragment.query.lower()] = _query_text(workload.query(fragment.query), fragment)
+        ways[fragment.name] = str(fragment.way)
+        if fragment.way is Way.SHARED:
+            read_by |= dict.fromkeys(fragment.streams, fragment.name)
+        for result in fragment.results:
+            read, joined = sources_of(result.plan)
+            streams |= {name.lower() for name in read}
+            tables |= {name.lower() for name in joined}
+            queries[result.query.lower()] = _query_text(workload.query(result.query), result, fragment)
     return Declarations(
         {key: _relation_text(catalog.stream(key)) for key in sorted(streams)},
         {key: _relation_text(catalog.table(key)) for key in sorted(tables)},
         queries,
+        ways,
+        read_by,
     )
 
 
@@ -115,14 +123,15 @@ def _relation_text(relation: Relation) -> str:
     return _lines(facts)
 
 
-def _query_text(query: Query, fragment: Fragment) -> str:
+def _query_text(query: Query, result: Result, fragment: Fragment) -> str:
     sink = query.sink
-    facts = [("column", name) for name in fragment.columns]
+    facts = [("column", name) for name in result.columns]
     facts.append(("results", sink.kind))
     facts += [(name, value) for name, value in (("to", sink.target), ("format", sink.format)) if value]
     facts += _options(sink.options)
     facts.append(("way", fragment.way))
-    return _lines(facts) + format_plans({query.name: fragment.plan})
+    facts.append(("runs in", fragment.name))
+    return _lines(facts) + format_plans({query.name: result.plan})
 
 
 def _options(options: Mapping[str, OptionValue]) -> list[tuple[str, str]]:

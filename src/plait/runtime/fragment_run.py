@@ -1,4 +1,4 @@
-"""One query while it runs: what happens in each micro-batch, in the order that makes each count once.
+"""A fragment while it runs: what happens in each micro-batch, in the order that makes each count once.
 
 1. The journal says that the batch begins, and which versions of tables it sees.
 2. The rows are computed and published: a file that is named by the batch, so that publishing again replaces
@@ -13,27 +13,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from time import monotonic
 from typing import Protocol
 
-from plait.batches import Batch, Outcome, Publish
-from plait.deployment.fragments import Fragment
+from plait.batches import Batch, Outcome, Processed, Publish
+from plait.deployment.fragments import Fragment, Result
 from plait.engines.event_times import LAST_EVENT_TIME_US
 from plait.failpoints import reach
 from plait.plan.nodes import sources_of
 from plait.runtime.beats import Beats
 from plait.runtime.checkpoint import Checkpoint
-from plait.runtime.journal import ROWS, Journal
+from plait.runtime.journal import Journal, Totals
+from plait.runtime.publishing import Publisher
 from plait.runtime.recent_rate import RecentRate
-from plait.runtime.sinks import Sink
-from plait.runtime.state import QueryFolder
+from plait.runtime.state import FragmentFolder
+from plait.runtime.stream_log import StreamLog
 from plait.runtime.streaming_work import StreamingWork
 from plait.runtime.tables_in_use import TablesInUse
 from plait.spark.execution import Frame
 from plait.spark.sources import Sources
-
-_LATE = "late:"
 
 
 class Computation(Protocol):
@@ -41,7 +41,42 @@ class Computation(Protocol):
 
     @property
     def frame(self) -> Frame: ...
-    def process(self, frame: Frame, batch: Batch, publish: Publish) -> Outcome: ...
+    def process(self, frame: Frame, batch: Batch, publish: Publish) -> Processed: ...
+
+
+@dataclass(frozen=True)
+class QueryCounts:
+    """The names that counts and the watermark of a query have in the journal of its fragment."""
+
+    query: str
+    streams: tuple[str, ...]
+
+    @property
+    def rows(self) -> str:
+        return f"rows:{self.query.lower()}"
+
+    @property
+    def watermark(self) -> str:
+        """Queries over the same streams have the same."""
+        return ",".join(self.streams)
+
+    def late(self, stream: str) -> str:
+        return f"late:{self.query.lower()}:{stream}"
+
+    def rows_of(self, totals: Totals) -> int:
+        return totals.counts.get(self.rows, 0)
+
+    def late_rows_of(self, totals: Totals) -> dict[str, int]:
+        counts = {stream: totals.counts.get(self.late(stream), 0) for stream in self.streams}
+        return {stream: count for stream, count in counts.items() if count}
+
+    def watermark_us_of(self, totals: Totals) -> int | None:
+        """The watermark that the query goes by; None until a row has moved it."""
+        return totals.watermarks_us.get(self.watermark) or None
+
+
+def counts_of(result: Result) -> QueryCounts:
+    return QueryCounts(result.query, tuple(sorted(name.lower() for name in sources_of(result.plan)[0])))
 
 
 class FragmentRun(StreamingWork):
@@ -52,39 +87,37 @@ class FragmentRun(StreamingWork):
         fragment: Fragment,
         sources: Sources,
         computation: Computation,
-        folder: QueryFolder,
-        sink: Sink,
+        folder: FragmentFolder,
+        publisher: Publisher,
         journal: Journal,
         tables: TablesInUse,
+        logs: Mapping[str, StreamLog] | None = None,
     ) -> None:
-        super().__init__(f"query {fragment.query}", computation.frame, folder.checkpoint)
-        streams, joined = sources_of(fragment.plan)
+        super().__init__(_label(fragment), computation.frame, folder.checkpoint)
         self.fragment = fragment
-        self.streams = tuple(sorted(name.lower() for name in streams))
-        self.sink = sink
+        self.streams = fragment.streams
+        self.publisher = publisher
         self.journal = journal
         self.beats = Beats(folder.beats, journal.last_finished)
-        self.rate = RecentRate()
+        self.counts = {result.query: counts_of(result) for result in fragment.results}
+        self.rates = {result.query: RecentRate() for result in fragment.results}
         self.batch_seconds: float | None = None
         self.totals = journal.totals()
         self._batch_began: float | None = None
         self._batch_ended = -math.inf
         self._looked: dict[str, float] = {}  # when a stream was looked at in vain
-        self._tables_read = tuple(sorted(name.lower() for name in joined))
+        joined = {name.lower() for result in fragment.results for name in sources_of(result.plan)[1]}
+        self._tables_read = tuple(sorted(joined))
         self._sources = sources
         self._computation = computation
         self._checkpoint = Checkpoint(folder.checkpoint)
         self._tables = tables
+        self._logs = logs or {}  # of streams that nobody else reads
 
-    @property
-    def late_rows(self) -> Mapping[str, int]:
-        counts = self.totals.counts
-        return {name.removeprefix(_LATE): n for name, n in counts.items() if name.startswith(_LATE)}
-
-    @property
-    def watermark_us(self) -> int | None:
-        """The watermark that the query goes by; None until a row has moved it."""
-        return self.totals.watermark_us or None
+    def start(self, run_name: str, trigger_seconds: float | None) -> None:
+        super().start(run_name, trigger_seconds)
+        for log in self._logs.values():
+            log.start()
 
     @property
     def has_closed(self) -> bool:
@@ -92,14 +125,15 @@ class FragmentRun(StreamingWork):
         stages = self.fragment.stages
         if stages is not None and not stages.probes:
             return True  # no operator keeps anything
-        return self.watermark_us is not None and self.watermark_us > LAST_EVENT_TIME_US
+        reached = (counts.watermark_us_of(self.totals) for counts in self.counts.values())
+        return all(us is not None and us > LAST_EVENT_TIME_US for us in reached)
 
     @property
     def is_in_first_batch(self) -> bool:
         return self._batch_began is not None and not self.totals.batches
 
     def has_read(self, stream: str, until: float) -> bool:
-        """Whether the query has looked for rows of a stream after that moment, in vain: so it has read all
+        """Whether the fragment has looked for rows of a stream after that moment, in vain: so it has read all
         that others had read by then. It may be far behind them."""
         looked = self._looked.get(stream, -math.inf)
         if self._batch_began is None and self.found_nothing:
@@ -108,21 +142,47 @@ class FragmentRun(StreamingWork):
 
     def _process(self, frame: Frame, batch: int) -> None:
         began = self._batch_began = monotonic()
+        for log in self._logs.values():
+            log.begin(batch)
         tables = self._tables.begin(self.journal, batch, self._tables_read)
         reach("batch-begun")
         self._sources.check_batch(self.streams, self._checkpoint.path)
         late_before_us = self._checkpoint.watermark_us(batch - 1)
-        publish = partial(self.sink.publish, batch)
-        outcome = self._computation.process(frame, Batch(batch, late_before_us, tables), publish)
-        watermark_us = outcome.watermark_us
-        if watermark_us is None:
-            watermark_us = self._checkpoint.watermark_us(batch)
-        late = {f"{_LATE}{stream.lower()}": count for stream, count in outcome.late_rows.items()}
-        self.journal.finish(batch, {ROWS: outcome.rows, **late}, watermark_us)
+        publish = partial(self.publisher.publish, batch)
+        processed = self._computation.process(frame, Batch(batch, late_before_us, tables), publish)
+        for stream, log in self._logs.items():
+            log.finish(batch, processed.arrived[stream])
+        self.journal.finish(batch, *self._journalled(batch, processed.outcomes))
         reach("batch-finished")
         self.totals = self.journal.totals()
         self._batch_ended = monotonic()
         self.batch_seconds = self._batch_ended - began
         self._batch_began = None
-        self._looked |= {stream.lower(): began for stream, n in outcome.rows_read.items() if not n}
-        self.rate.add(outcome.rows)
+        self._looked |= {stream: began for stream, each in processed.arrived.items() if not each.rows}
+        for query, outcome in processed.outcomes.items():
+            self.rates[query].add(outcome.rows)
+
+    def _journalled(
+        self, batch: int, outcomes: Mapping[str, Outcome]
+    ) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """Counts and watermarks as the journal names them."""
+        numbers: dict[str, int] = {}
+        watermarks_us: dict[str, int] = {}
+        for query, outcome in outcomes.items():
+            counts = self.counts[query]
+            numbers[counts.rows] = outcome.rows
+            for stream, count in outcome.late_rows.items():
+                numbers[counts.late(stream.lower())] = count
+            if outcome.watermark_us is not None:
+                watermarks_us[counts.watermark] = outcome.watermark_us
+        by_spark = self._checkpoint.watermark_us(batch)
+        if not watermarks_us and by_spark is not None:
+            watermarks_us = {counts.watermark: by_spark for counts in self.counts.values()}
+        return numbers, watermarks_us
+
+
+def _label(fragment: Fragment) -> str:
+    """What it is, in messages."""
+    if len(fragment.results) == 1:
+        return f"query {fragment.only.query}"
+    return f"{fragment.name}, {len(fragment.results)} queries over {', '.join(fragment.streams)}"

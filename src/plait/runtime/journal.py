@@ -26,11 +26,14 @@ from plait.errors import ExternalError
 # Spark runs at most its last batch again. The others that are kept are for whoever looks into the file.
 KEPT_BATCHES = 20
 
+# How far the log of changes beside the file grows, in pages of 4 kB: there are many journals.
+_LOG_PAGES = 50
+
 ROWS = "rows"  # as the name of a count: rows published, or read
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS batches (
-  id INTEGER PRIMARY KEY, versions TEXT NOT NULL, counts TEXT, watermark_us INTEGER
+  id INTEGER PRIMARY KEY, versions TEXT NOT NULL, counts TEXT, watermarks_us TEXT
 );
 CREATE TABLE IF NOT EXISTS folded (name TEXT PRIMARY KEY, count INTEGER NOT NULL);
 """
@@ -38,11 +41,11 @@ CREATE TABLE IF NOT EXISTS folded (name TEXT PRIMARY KEY, count INTEGER NOT NULL
 
 @dataclass(frozen=True)
 class Totals:
-    """Over all finished batches. `watermark_us` is the last that was written down."""
+    """Over all finished batches. `watermarks_us` are those of the last."""
 
     batches: int
     counts: Mapping[str, int]
-    watermark_us: int | None
+    watermarks_us: Mapping[str, int]
 
 
 class Journal:
@@ -56,6 +59,7 @@ class Journal:
             try:
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 self._connection.execute("PRAGMA synchronous = FULL")
+                self._connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
                 self._connection.executescript(_SCHEMA)
             except sqlite3.Error:
                 self._connection.close()
@@ -72,12 +76,15 @@ class Journal:
             connection.execute("INSERT INTO batches (id, versions) VALUES (?, ?)", (batch, _json(chosen)))
             return chosen
 
-    def finish(self, batch: int, counts: Mapping[str, int], watermark_us: int | None = None) -> None:
-        """What the batch gave. Of a batch that finished before, it is written over."""
+    def finish(self, batch: int, counts: Mapping[str, int], watermarks_us: Mapping[str, int]) -> None:
+        """What the batch gave. Of a batch that finished before, it is written over.
+
+        Whoever keeps a journal names counts and watermarks as it likes.
+        """
         with self._transaction() as connection:
             connection.execute(
-                "UPDATE batches SET counts = ?, watermark_us = ? WHERE id = ?",
-                (_json({name: count for name, count in counts.items() if count}), watermark_us, batch),
+                "UPDATE batches SET counts = ?, watermarks_us = ? WHERE id = ?",
+                (_json({name: n for name, n in counts.items() if n}), _json(watermarks_us), batch),
             )
             _fold(connection, batch - KEPT_BATCHES)
 
@@ -124,7 +131,7 @@ class Journal:
 def read_totals(path: Path) -> Totals:
     """What a journal says, while somebody else may be writing it."""
     if not path.exists():
-        return Totals(0, {}, None)
+        return Totals(0, {}, {})
     with _readable(path):
         connection = sqlite3.connect(path, isolation_level=None)
         try:
@@ -138,11 +145,11 @@ def _totals(connection: sqlite3.Connection) -> Totals:
     # One statement, hence one moment: a batch that is being folded is in exactly one of the two tables.
     rows = connection.execute(
         "SELECT name, count, NULL, NULL FROM folded UNION ALL "
-        "SELECT NULL, id, counts, watermark_us FROM batches WHERE counts IS NOT NULL"
+        "SELECT NULL, id, counts, watermarks_us FROM batches WHERE counts IS NOT NULL"
     ).fetchall()
     counts: Counter[str] = Counter()
-    batches, watermarks = 0, {}
-    for name, number, batch_counts, watermark_us in rows:
+    batches, last, watermarks_us = 0, -1, "{}"
+    for name, number, batch_counts, batch_watermarks in rows:
         if name == _BATCHES:
             batches += number
         elif name is not None:
@@ -150,9 +157,9 @@ def _totals(connection: sqlite3.Connection) -> Totals:
         else:
             batches += 1
             counts.update(json.loads(batch_counts))
-            if watermark_us is not None:
-                watermarks[number] = watermark_us
-    return Totals(batches, counts, watermarks[max(watermarks)] if watermarks else None)
+            if number > last:
+                last, watermarks_us = number, batch_watermarks
+    return Totals(batches, counts, json.loads(watermarks_us))
 
 
 _BATCHES = ""  # as the name of a count: how many batches were folded

@@ -9,28 +9,31 @@ refused, unless the folders were moved.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, assert_never
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, assert_never
 
 from plait.catalog import Sink, SinkKind
+from plait.deployment.fragments import Fragment
 from plait.durable_files import write_durably
 from plait.errors import ExternalError, UserError, closest
-from plait.expressions.arrow import arrow_schema
 from plait.expressions.types import Type, parse_type
-from plait.runtime.folder_names import folder_name
+from plait.runtime.folder_names import folder_name, shared_folder_name
 from plait.runtime.results_folder import batch_files, owner_of
-from plait.workload import Query
+from plait.workload import Query, Workload
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FILE = "results.json"
 
 
 @dataclass(frozen=True)
 class Outlet:
-    """`destination` says in words where the rows go; `folder` is where, if they are files of ours."""
+    """`destination` says in words where the rows go; `folder` is where, if they are files of ours. In one
+    that `is_shared`, the rows of other queries are too, and a column says whose they are."""
 
     query: str
     kind: SinkKind
@@ -38,10 +41,24 @@ class Outlet:
     folder: Path | None
     columns: tuple[str, ...]
     types: tuple[Type, ...]
+    is_shared: bool = False
+
+    @property
+    def owner(self) -> str:
+        """Whose the folder is: the query's, or that of all that share it."""
+        assert self.folder is not None, self.query
+        return self.folder.name if self.is_shared else self.query
 
     @property
     def schema(self) -> pa.Schema:
+        from plait.expressions.arrow import arrow_schema  # Arrow is slow to load where nothing is read
+
         return arrow_schema(self.columns, self.types)
+
+    def words(self, sink: Sink) -> str:
+        """Where rows go, and how often each is there."""
+        shared = ", with those of other queries" if self.is_shared else ""
+        return f"results go to {self.destination}{shared}: {guarantee(sink)}"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -51,6 +68,7 @@ class Outlet:
             "folder": None if self.folder is None else str(self.folder),
             "columns": list(self.columns),
             "types": [str(type_) for type_ in self.types],
+            "shared": self.is_shared,
         }
 
     @classmethod
@@ -62,35 +80,59 @@ class Outlet:
             None if entry["folder"] is None else Path(entry["folder"]),
             tuple(map(str, entry["columns"])),
             tuple(map(parse_type, entry["types"])),
+            bool(entry["shared"]),
         )
 
 
-def outlet_of(query: Query, results: Path) -> Outlet:
-    """Where the rows of a query come out; `results` is the folder of the queries that name none."""
-    sink = query.sink
-    folder = folder_of(query, results).absolute() if sink.kind.writes_files else None
-    return Outlet(query.name, sink.kind, destination(query, results), folder, query.columns, query.plan.types)
+def outlets_of(workload: Workload, fragments: Iterable[Fragment], results: Path) -> Mapping[str, Outlet]:
+    """Where the rows of all queries come out, by key; `results` is the folder of those that name none."""
+    found = {}
+    for fragment in fragments:
+        queries = [workload.query(result.query) for result in fragment.results]
+        shared = {query.name: _shared_name(query, fragment) for query in queries}
+        sharing = Counter(shared.values())
+        for query in queries:
+            name = shared[query.name]
+            place = None if name is None or sharing[name] == 1 else results / name
+            found[query.name.lower()] = _outlet(query, place, results)
+    return found
 
 
-def folder_of(query: Query, results: Path) -> Path:
-    """Where the result files of a query are: the folder that it names, or one of its own in `results`."""
-    return results / folder_name(query.name) if query.sink.target is None else Path(query.sink.target)
+def _shared_name(query: Query, fragment: Fragment) -> str | None:
+    """The folder that the query shares with those of its fragment whose columns are the same, if any are."""
+    if query.sink.kind is not SinkKind.PARQUET or query.sink.target is not None:
+        return None
+    return shared_folder_name(fragment.name, query.columns, query.plan.types)
 
 
-def destination(query: Query, results: Path) -> str:
-    """Where the rows go, in words."""
-    match query.sink.kind:
-        case SinkKind.PARQUET | SinkKind.JSON:
-            return str(folder_of(query, results))
+def _outlet(query: Query, shared: Path | None, results: Path) -> Outlet:
+    sink, types = query.sink, query.plan.types
+    folder = shared
+    if shared is None and sink.kind.writes_files:
+        folder = results / folder_name(query.name) if sink.target is None else Path(sink.target)
+    return Outlet(
+        query.name,
+        sink.kind,
+        _destination(sink) if folder is None else str(folder),
+        None if folder is None else folder.absolute(),
+        query.columns,
+        types,
+        shared is not None,
+    )
+
+
+def _destination(sink: Sink) -> str:
+    """Where rows go that are no files of ours, in words."""
+    match sink.kind:
         case SinkKind.CONSOLE:
             return "the console"
         case SinkKind.MEMORY:
             return "memory"
         case SinkKind.SPARK:
-            place = "" if query.sink.target is None else f" {query.sink.target}"
-            return f"Spark's {query.sink.format}{place}"
+            place = "" if sink.target is None else f" {sink.target}"
+            return f"Spark's {sink.format}{place}"
         case _:
-            assert_never(query.sink.kind)
+            raise AssertionError(sink.kind)
 
 
 def guarantee(sink: Sink) -> str:
@@ -131,7 +173,7 @@ def record(state: Path, outlets: Iterable[Outlet]) -> None:
 def _check_place(before: Outlet, now: Outlet, state_id: str) -> None:
     if now.folder == before.folder or before.folder is None or not batch_files(before.folder):
         return
-    if now.folder is not None and owner_of(now.folder) == (state_id, now.query) and batch_files(now.folder):
+    if now.folder is not None and owner_of(now.folder) == (state_id, now.owner) and batch_files(now.folder):
         return  # moved, or copied
     raise UserError(
         "results-elsewhere",
@@ -163,7 +205,7 @@ def recorded(state: Path, results: Path | None = None) -> Mapping[str, Outlet]:
         ) from None
     if results is None:
         return found
-    return {key: _moved(each, results / folder_name(key)) for key, each in found.items()}
+    return {key: _moved(each, results) for key, each in found.items()}
 
 
 def find(state: Path, query: str, results: Path | None = None) -> Outlet:
@@ -177,7 +219,8 @@ def find(state: Path, query: str, results: Path | None = None) -> Outlet:
     return found[query.lower()]
 
 
-def _moved(outlet: Outlet, folder: Path) -> Outlet:
-    if outlet.folder is None or not folder.is_dir():
+def _moved(outlet: Outlet, results: Path) -> Outlet:
+    if outlet.folder is None:
         return outlet
-    return replace(outlet, folder=folder, destination=str(folder))
+    folder = results / (outlet.folder.name if outlet.is_shared else folder_name(outlet.query))
+    return replace(outlet, folder=folder, destination=str(folder)) if folder.is_dir() else outlet

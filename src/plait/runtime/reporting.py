@@ -1,76 +1,97 @@
-"""How far a run has come, taken together from its queries and intakes."""
+"""How far a run has come, taken together from its queries and logs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from time import time
 
+from plait.deployment.fragments import Result
 from plait.engines.data_errors import shown
 from plait.runtime.assembly import Assembly
 from plait.runtime.fragment_run import FragmentRun
-from plait.runtime.intake import BAD, Intake
 from plait.runtime.journal import ROWS
-from plait.runtime.outlets import destination, guarantee
+from plait.runtime.outlets import guarantee
 from plait.runtime.snapshot import QueryProgress, RunProgress, StreamProgress
+from plait.runtime.stream_log import BAD, StreamLog
 from plait.runtime.waiting import waiting
 from plait.workload import Workload
 
 
 def report(
-    workload: Workload, assembly: Assembly, results: Path, seconds: float, trigger_seconds: float | None
+    workload: Workload, assembly: Assembly, seconds: float, trigger_seconds: float | None
 ) -> RunProgress:
     now_us = int(time() * 1e6)
-    streams = {key: _stream(intake, assembly, now_us) for key, intake in assembly.intakes.items()}
-    queries = [_query(workload, query, results, streams) for query in assembly.queries.values()]
+    streams = {key: _stream(log, assembly, now_us) for key, log in sorted(assembly.logs.items())}
+    queries = [
+        _query(workload, assembly, run, result, streams)
+        for run in assembly.fragments
+        for result in run.fragment.results
+    ]
     return RunProgress(seconds, now_us, tuple(streams.values()), tuple(queries), trigger_seconds)
 
 
-def _stream(intake: Intake, assembly: Assembly, now_us: int) -> StreamProgress:
-    counts = intake.totals.counts
+def _stream(log: StreamLog, assembly: Assembly, now_us: int) -> StreamProgress:
+    counts = log.totals.counts
     bad = counts.get(BAD, 0)
     return StreamProgress(
-        intake.stream.name,
+        log.stream.name,
         rows=counts.get(ROWS, 0),
-        rows_per_s=intake.rate.per_s,
-        watermark_us=_watermark_us(intake, assembly),
+        rows_per_s=log.rate.per_s,
+        watermark_us=_watermark_us(log, assembly),
         bad_records=bad,
-        bad_folder=intake.folder.bad if bad else None,
-        ahead_us=max(0, (intake.totals.watermark_us or 0) - now_us),
-        changed_files=tuple(shown(intake.stream, file) for file in intake.changed_files()),
+        bad_folder=log.folder.bad if bad else None,
+        ahead_us=max(0, (log.rows_watermark_us or 0) - now_us),
+        changed_files=tuple(shown(log.stream, file) for file in log.changed_files()),
     )
 
 
-def _watermark_us(intake: Intake, assembly: Assembly) -> int | None:
+def _watermark_us(log: StreamLog, assembly: Assembly) -> int | None:
     """What rows have reached, or a beat: a query that reads the stream has gone no farther than that."""
-    key = intake.stream.name.lower()
-    reading = [query.watermark_us for query in assembly.queries.values() if key in query.streams]
-    return max((us for us in (intake.watermark_us, *reading) if us is not None), default=None)
+    key = log.stream.name.lower()
+    reading = [
+        counts.watermark_us_of(run.totals)
+        for run in assembly.fragments
+        for counts in run.counts.values()
+        if key in counts.streams
+    ]
+    return max((us for us in (log.watermark_us, *reading) if us is not None), default=None)
 
 
 def _query(
-    workload: Workload, run: FragmentRun, results: Path, streams: Mapping[str, StreamProgress]
+    workload: Workload,
+    assembly: Assembly,
+    run: FragmentRun,
+    result: Result,
+    streams: Mapping[str, StreamProgress],
 ) -> QueryProgress:
-    query = workload.query(run.fragment.query)
-    rows = run.totals.counts.get(ROWS, 0)
+    query = workload.query(result.query)
+    counts = run.counts[result.query]
+    rows = counts.rows_of(run.totals)
+    watermark_us = counts.watermark_us_of(run.totals)
     return QueryProgress(
         query.name,
         run.fragment.way,
-        destination(query, results),
+        assembly.outlets[query.name.lower()].destination,
         guarantee(query.sink),
         state=run.state,
         rows=rows,
-        rows_per_s=run.rate.per_s,
-        late_rows={streams[key].name: count for key, count in run.late_rows.items()},
+        rows_per_s=run.rates[result.query].per_s,
+        late_rows={streams[key].name: n for key, n in counts.late_rows_of(run.totals).items()},
         batches=run.totals.batches,
         batch_seconds=run.batch_seconds,
-        watermark_us=run.watermark_us,
-        waiting=_waiting(run, rows, streams),
+        watermark_us=watermark_us,
+        waiting=_waiting(run, result, rows, watermark_us, streams),
         error=run.error,
     )
 
 
-def _waiting(run: FragmentRun, rows: int, streams: Mapping[str, StreamProgress]) -> str:
+def _waiting(
+    run: FragmentRun,
+    result: Result,
+    rows: int,
+    watermark_us: int | None,
+    streams: Mapping[str, StreamProgress],
+) -> str:
     if run.is_in_first_batch:
         return "its first batch is running"
-    return waiting(run.fragment.plan, rows, streams, run.watermark_us)
+    return waiting(result.plan, rows, streams, watermark_us)

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from plait.errors import ExternalError, UserError
 from plait.runtime.outlets import Outlet
 from plait.runtime.results_folder import batch_files
+from plait.runtime.shared_results import read_shared
 
 
 def batches(outlet: Outlet, after: int = -1) -> Iterator[tuple[int, pa.Table]]:
@@ -33,7 +34,7 @@ def batches(outlet: Outlet, after: int = -1) -> Iterator[tuple[int, pa.Table]]:
             hint="if they were moved, say where to with --results DIR",
         )
     for file in batch_files(outlet.folder, after):
-        yield file.batch_id, _read(file.path, outlet.schema)
+        yield file.batch_id, _read(file.path, outlet)
 
 
 def table(outlet: Outlet) -> pa.Table:
@@ -50,12 +51,16 @@ def follow(outlet: Outlet, wait: Callable[[], object]) -> Iterator[pa.Table]:
     while True:
         for batch_id, rows in batches(outlet, after=last):
             last = batch_id
-            yield rows
+            if rows.num_rows:  # a shared file may have none of this query
+                yield rows
         wait()
 
 
-def _read(path: Path, schema: pa.Schema) -> pa.Table:
+def _read(path: Path, outlet: Outlet) -> pa.Table:
+    schema = outlet.schema
     try:
+        if outlet.is_shared:
+            return read_shared(path, outlet.query, schema)
         if path.suffix == ".parquet":
             with pq.ParquetFile(path) as file:
                 return file.read().cast(schema)

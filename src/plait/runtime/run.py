@@ -1,8 +1,8 @@
 """Runs the queries of a deployment on Spark: from a state folder, into results, until the end or a stop.
 
-All that can be refused is refused before anything runs, most of it before Spark is started. Then each query
-is a StreamingQuery of its own, and each stream has an intake beside them, which counts its rows and keeps its
-bad records. A query that fails ends by itself, and the others go on.
+All that can be refused is refused before anything runs, most of it before Spark is started. Then each
+fragment is a StreamingQuery of its own; a stream that several read has an intake beside them, which counts
+its rows and keeps its bad records. A fragment that fails ends by itself, and the others go on.
 
 Draining is a beat at the end of time once all that is there is processed: it tells every query that its
 streams have ended, which closes all windows. That is written down in the state before the first such beat,
@@ -24,6 +24,7 @@ import pyarrow as pa
 from plait.catalog import Stream, revealed
 from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Fragment
+from plait.deployment.lowering import Engines
 from plait.deployment.lowering import fragments as fragments_of
 from plait.errors import ErrorReport, InfeasibleError, PlaitError, UserError, closest
 from plait.failpoints import reach
@@ -31,7 +32,7 @@ from plait.plan.nodes import sources_of
 from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
 from plait.runtime.assembly import Assembly, assemble, check_results
 from plait.runtime.declarations import declarations_of
-from plait.runtime.outlets import folder_of
+from plait.runtime.outlets import Outlet, outlets_of
 from plait.runtime.reporting import report
 from plait.runtime.sinks import MemorySink
 from plait.runtime.snapshot import RunProgress
@@ -78,6 +79,8 @@ class Run:
         deployment: Deployment,
         *,
         planner: str,
+        together: bool = False,
+        engines: Engines = Engines.ANY,
         spark_version: str,
         connect: Callable[[], Session],
         state: Path = DEFAULT_STATE,
@@ -89,12 +92,14 @@ class Run:
         self.extent = extent or Extent()
         self._deployment = deployment
         self._planner = planner
+        self._together = together
+        self._engines = engines
         self._spark_version = spark_version
         self._connect = connect
         self._state_path = state
         self._results = results
         self._frames = {name.lower(): frame for name, frame in (frames or {}).items()}
-        self._assembly = Assembly({}, {})
+        self._assembly = Assembly((), {}, {}, {})
         self._veil = Veil(workload)
         self._open = ExitStack()
         self._began = monotonic()
@@ -122,8 +127,8 @@ class Run:
         with ExitStack() as opened:
             self._state = self._opened_state(fragments)
             opened.callback(self._state.close)
-            queries = [self.workload.query(each.query) for each in fragments]
-            check_results(self._state, queries, self._results)
+            outlets = outlets_of(self.workload, fragments, self._results)
+            check_results(self._state, fragments, outlets)
             session = self._connect()
             check_file_system(session)
             divide_among(session, len(fragments))
@@ -133,7 +138,7 @@ class Run:
             )
             self._state.prepare()
             self._assembly = assemble(
-                self.workload, fragments, self._state, self._results, session, sources, opened
+                self.workload, fragments, outlets, self._state, session, sources, opened
             )
             if self._state.is_new:
                 self._state.create()
@@ -172,11 +177,12 @@ class Run:
     def snapshot(self) -> RunProgress:
         trigger_seconds = None if self.extent.available_now else self.extent.trigger_seconds
         seconds = monotonic() - self._began
-        return report(self.workload, self._assembly, self._results, seconds, trigger_seconds)
+        return report(self.workload, self._assembly, seconds, trigger_seconds)
 
     def rows_in_memory(self, query: str) -> pa.Table | None:
         """The rows of a query whose sink is memory; None if they go elsewhere."""
-        sink = self._assembly.queries[query.lower()].sink
+        sinks = (run.publisher.own.get(self.workload.query(query).name) for run in self._assembly.fragments)
+        sink = next(filter(None, sinks), None)
         return sink.table() if isinstance(sink, MemorySink) else None
 
     # What is refused
@@ -193,11 +199,15 @@ class Run:
         if not self._deployment.admitted:
             reason = self._deployment.queries[0].reason
             raise InfeasibleError("not-admitted", "no query can be run", detail=reason)
-        fragments = fragments_of(self._deployment, catalog)
-        for fragment in fragments:
-            for name in sorted(sources_of(fragment.plan)[0]):
-                self._check_has_rows(catalog.stream(name), fragment.query)
-                self._check_is_apart(catalog.stream(name))
+        fragments = fragments_of(self._deployment, catalog, together=self._together, engines=self._engines)
+        outlets = outlets_of(self.workload, fragments, self._results)
+        readers: dict[str, str] = {}  # a query of each stream
+        for result in (result for fragment in fragments for result in fragment.results):
+            for name in sorted(sources_of(result.plan)[0]):
+                readers.setdefault(name, result.query)
+        for name, query in readers.items():
+            self._check_has_rows(catalog.stream(name), query)
+            self._check_is_apart(catalog.stream(name), outlets.values())
         return fragments
 
     def _check_extent(self) -> None:
@@ -208,18 +218,13 @@ class Run:
         if self.extent.for_seconds is not None and not self.extent.for_seconds >= 0:
             raise UserError("run-time", "the time to run for is no length of time", hint="for example 60.0")
 
-    def _check_is_apart(self, stream: Stream) -> None:
+    def _check_is_apart(self, stream: Stream, outlets: Iterable[Outlet]) -> None:
         """What is written below the folder of a stream would be taken for files of the stream."""
         if stream.connector != "files" or stream.name.lower() in self._frames:
             return
         folder = Path(revealed(stream.options["path"])).absolute()
-        queries = [self.workload.query(each.name) for each in self._deployment.admitted]
         written = [("the state", self._state_path)]
-        written += [
-            (f"the results of `{query.name}`", folder_of(query, self._results))
-            for query in queries
-            if query.sink.kind.writes_files
-        ]
+        written += [(f"the results of `{o.query}`", o.folder) for o in outlets if o.folder is not None]
         for what, path in written:
             if path.absolute().is_relative_to(folder):
                 raise UserError(
@@ -270,7 +275,7 @@ class Run:
         # To drain and to run for a time is to drain after that time.
         while not (self._stop_wanted.is_set() or self._drain_now.is_set()):
             self._watch()
-            if monotonic() >= deadline or not any(q.is_active for q in self._assembly.queries.values()):
+            if monotonic() >= deadline or not any(run.is_active for run in self._assembly.fragments):
                 break
             self._beat_idle_streams()
             self._stop_wanted.wait(min(_WATCH_SECONDS, max(0.0, deadline - monotonic())))
@@ -296,9 +301,9 @@ class Run:
             if not self._process_available():
                 return
         self._state.enter(Phase.DRAINING)
-        for query in self._assembly.queries.values():
-            if query.error is None:
-                query.beats.end(query.streams)
+        for run in self._assembly.fragments:
+            if run.error is None:
+                run.beats.end(run.streams)
         if self._streams_pause:
             self._make_ready_to_end()
             self._process_available()
@@ -320,7 +325,7 @@ class Run:
         what is there in a single batch, and none follows that would give what it has closed."""
         self._stop_all()
         self._start(self._works, self._look_seconds)
-        while any(query.is_active and not query.has_closed for query in self._assembly.queries.values()):
+        while any(run.is_active and not run.has_closed for run in self._assembly.fragments):
             self._watch()
             if self._stop_wanted.wait(_WATCH_SECONDS):
                 break
@@ -332,17 +337,19 @@ class Run:
         if now - self._last_beat < max(self.extent.trigger_seconds, _LEAST_BEAT_SECONDS):
             return
         self._last_beat = now
-        for key, intake in self._assembly.intakes.items():
-            reached_us = intake.idle_beat()
-            if reached_us is None:
+        for key, log in self._assembly.logs.items():
+            reached_us = log.idle_time_us(self.extent.trigger_seconds)
+            intake = self._assembly.intakes.get(key)
+            if reached_us is None or (intake is not None and not intake.found_nothing):
                 continue
-            for query in self._assembly.queries.values():
-                if key in query.streams and query.is_active and query.has_read(key, intake.last_arrival):
-                    query.beats.write({key: reached_us}, query.journal.last_finished)
+            for run in self._assembly.fragments:
+                if key in run.streams and run.is_active and run.has_read(key, log.last_arrival):
+                    run.beats.write({key: reached_us}, run.journal.last_finished)
+                    log.beat(reached_us)
 
     @property
     def _works(self) -> tuple[StreamingWork, ...]:
-        return (*self._assembly.queries.values(), *self._assembly.intakes.values())
+        return (*self._assembly.fragments, *self._assembly.intakes.values())
 
     def _watch(self) -> None:
         for work in self._works:
@@ -355,7 +362,7 @@ class Run:
         """Whether there comes a moment at which all that is there is processed. Otherwise a query ends only
         if it goes by what was there when it started."""
         return not self._frames and all(
-            intake.stream.connector == "files" for intake in self._assembly.intakes.values()
+            log.stream.connector == "files" for log in self._assembly.logs.values()
         )
 
     def _first_trigger(self) -> float | None:

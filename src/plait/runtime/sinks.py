@@ -18,13 +18,11 @@ import pyarrow.parquet as pq
 from plait.catalog import Sink as Declared
 from plait.catalog import SinkKind
 from plait.errors import InternalError
-from plait.expressions.arrow import arrow_schema
 from plait.quantity_text import counted
 from plait.runtime import results_folder
 from plait.runtime.arrow_rows import ArrowRows, json_lines
-from plait.runtime.outlets import folder_of
+from plait.runtime.outlets import Outlet
 from plait.table_text import table_text, value_text
-from plait.workload import Query
 
 
 class Sink(Protocol):
@@ -40,17 +38,18 @@ WriteFrame: TypeAlias = Callable[[Declared, pa.Table, int, str], None]
 
 
 class _RowSink:
-    """What all sinks have in common: rows have the names, order and types that were promised; no rows are
-    nothing to publish. (Had a batch given rows before a crash, it would give them again.)"""
+    """What all sinks have in common: columns are given the names and types that were promised, by their
+    order; no rows are nothing to publish. (Had a batch given rows before a crash, it would give them
+    again.)"""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
 
     def publish(self, batch_id: int, rows: pa.Table) -> None:
-        if rows.column_names != self._schema.names:
+        if rows.num_columns != len(self._schema):
             raise InternalError("result-columns", f"{rows.column_names} instead of {self._schema.names}")
         if rows.num_rows:
-            self._take(batch_id, rows.cast(self._schema))
+            self._take(batch_id, rows.rename_columns(self._schema.names).cast(self._schema))
 
     def close(self) -> None:
         """Nothing is held open between batches."""
@@ -135,20 +134,19 @@ class SparkSink(_RowSink):
         self._frame_writer(self._declared, rows, batch_id, self._writer)
 
 
-def sink_for(query: Query, results: Path, state_id: str, write_frame: WriteFrame) -> Sink:
-    """The sink that the query declares. A folder of results is claimed for this query of this state."""
-    declared = query.sink
-    schema = arrow_schema(query.columns, query.plan.types)
+def sink_for(declared: Declared, outlet: Outlet, state_id: str, write_frame: WriteFrame) -> Sink:
+    """The sink of a single query. A folder of results is claimed for this query of this state."""
+    schema = outlet.schema
     match declared.kind:
         case SinkKind.PARQUET | SinkKind.JSON:
-            folder = folder_of(query, results)
-            results_folder.claim(folder, state_id, query.name)
-            return FileSink(schema, folder, declared.kind)
+            assert outlet.folder is not None, outlet.query
+            results_folder.claim(outlet.folder, state_id, outlet.owner)
+            return FileSink(schema, outlet.folder, declared.kind)
         case SinkKind.CONSOLE:
-            return ConsoleSink(schema, query.name)
+            return ConsoleSink(schema, outlet.query)
         case SinkKind.MEMORY:
             return MemorySink(schema)
         case SinkKind.SPARK:
-            return SparkSink(schema, declared, write_frame, f"{state_id}/{query.name.lower()}")
+            return SparkSink(schema, declared, write_frame, f"{state_id}/{outlet.query.lower()}")
         case _:
             assert_never(declared.kind)

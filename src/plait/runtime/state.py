@@ -5,7 +5,7 @@ STATE/plait-state.json                         what the state is of, and whether
 STATE/results.json                             where the rows of each query come out, for readers
 STATE/lock, STATE/spark-lock                   held while a run, and its Spark, live
 STATE/tables/                                  versions of stored tables that batches may need again
-STATE/queries/KEY/{checkpoint,beats,journal.sqlite,state.duckdb}
+STATE/fragments/NAME/{checkpoint,beats,journal.sqlite,state.duckdb}
 STATE/streams/KEY/{checkpoint,bad,tickets,journal.sqlite}
 ```
 
@@ -42,8 +42,8 @@ from plait.runtime.outlets import FILE as RESULTS
 MANIFEST = "plait-state.json"
 LOCK = "lock"
 SPARK_LOCK = "spark-lock"
-_FOLDERS = ("queries", "streams", "tables")
-FORMAT = 1
+_FOLDERS = ("fragments", "streams", "tables")
+FORMAT = 2
 
 ANEW = "start anew with other --state and --results folders, or delete both"
 
@@ -84,8 +84,8 @@ class Manifest:
 
 
 @dataclass(frozen=True)
-class QueryFolder:
-    """Where one query keeps what it needs to go on."""
+class FragmentFolder:
+    """Where a fragment keeps what it needs to go on."""
 
     path: Path
 
@@ -178,23 +178,23 @@ class StateFolder:
     def tables(self) -> Path:
         return self.path / "tables"
 
-    def query(self, name: str) -> QueryFolder:
-        return QueryFolder(self.path / "queries" / folder_name(name))
+    def fragment(self, name: str) -> FragmentFolder:
+        return FragmentFolder(self.path / "fragments" / folder_name(name))
 
     def stream(self, name: str) -> StreamFolder:
         return StreamFolder(self.path / "streams" / folder_name(name))
 
     def prepare(self) -> None:
-        """Make the folders that queries are built over."""
+        """Make the folders that fragments are built over."""
         with _reported(self.path):
-            queries = [self.query(name) for name in self.manifest.declarations.queries]
+            fragments = [self.fragment(name) for name in self.manifest.declarations.fragments]
             streams = [self.stream(name) for name in self.manifest.declarations.streams]
             if self.is_new:
                 # A start that was killed may have left some, for what was declared then.
-                for path in (*(query.path for query in queries), *(stream.path for stream in streams)):
+                for path in (*(each.path for each in fragments), *(stream.path for stream in streams)):
                     rmtree(path, ignore_errors=True)
-            for query in queries:
-                query.beats.mkdir(parents=True, exist_ok=True)
+            for fragment in fragments:
+                fragment.beats.mkdir(parents=True, exist_ok=True)
             for stream in streams:
                 stream.bad.mkdir(parents=True, exist_ok=True)
             self.tables.mkdir(exist_ok=True)
@@ -221,14 +221,16 @@ class StateFolder:
         write_durably(self.path / MANIFEST, text.encode())
 
     def _check_contents(self) -> None:
-        for name, text in self.manifest.declarations.queries.items():
-            folder = self.query(name)
-            _check_batches(self.path, f"query `{name}`", folder.checkpoint, folder.journal)
-            if f"way: {Way.DATABASE}\n" in text and _has_finished(folder) and not folder.database.exists():
-                raise _damaged(self.path, f"of query `{name}` the file {folder.database.name} is missing")
+        for name, way in self.manifest.declarations.fragments.items():
+            folder = self.fragment(name)
+            _check_batches(self.path, f"`{name}`", folder.checkpoint, folder.journal)
+            if way in (Way.DATABASE, Way.SHARED) and _has_finished(folder) and not folder.database.exists():
+                raise _damaged(self.path, f"of `{name}` the file {folder.database.name} is missing")
         for name in self.manifest.declarations.streams:
+            reader = self.manifest.declarations.read_by.get(name)
             source = self.stream(name)
-            _check_batches(self.path, f"stream `{name}`", source.checkpoint, source.journal)
+            checkpoint = source.checkpoint if reader is None else self.fragment(reader).checkpoint
+            _check_batches(self.path, f"stream `{name}`", checkpoint, source.journal)
 
 
 def _check_path(path: Path) -> None:
@@ -379,7 +381,7 @@ def _check_batches(path: Path, whose: str, checkpoint_path: Path, journal_path: 
         )
 
 
-def _has_finished(folder: QueryFolder) -> bool:
+def _has_finished(folder: FragmentFolder) -> bool:
     return Checkpoint(folder.checkpoint).last_committed is not None
 
 

@@ -5,22 +5,13 @@ One action reads the batch once: good records are counted on the way, and only b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
 
-
-@dataclass(frozen=True)
-class Arrivals:
-    """`rows` counts the good records; `last_us` is their greatest event time, None without any."""
-
-    rows: int
-    last_us: int | None
-    bad: list[dict[str, str]]
+from plait.batches import Arrived
 
 
-def arrivals(records: DataFrame) -> Arrivals:
+def arrivals(records: DataFrame) -> Arrived:
     """Of records as `Sources.records` gives them."""
     observation = Observation()
     is_good = F.col("reason").isNull()
@@ -39,4 +30,4 @@ def arrivals(records: DataFrame) -> Arrivals:
         .to_pylist()
     )
     counted = observation.get
-    return Arrivals(counted["rows"], counted["last_us"], bad)
+    return Arrived(counted["rows"], counted["last_us"], bad)

@@ -54,19 +54,18 @@ class FileLog:
 
 
 class FilesRead:
-    """The files that a query has read lately, as they were then. What is added to a file afterwards is never
-    read: Spark knows files by their names."""
+    """The files of a stream that a query has read lately, as they were then. What is added to a file
+    afterwards is never read: Spark knows files by their names."""
 
-    def __init__(self, checkpoint: Path) -> None:
+    def __init__(self, checkpoint: Path, path: Path) -> None:
         self._log = FileLog(checkpoint)
+        self._path = path
         self._as_read: dict[Path, tuple[int, int]] = {}
 
     def begin_batch(self) -> None:
         """Take note of the files that come now, before they are read."""
-        as_read = {
-            **self._as_read,
-            **{file: status for file in self._log.news() if (status := _status(file))},
-        }
+        news = [file for file in self._log.news() if self._path in (file, file.parent)]
+        as_read = {**self._as_read, **{file: status for file in news if (status := _status(file))}}
         self._as_read = dict(list(as_read.items())[-_FILES_WATCHED:])
 
     def changed(self) -> tuple[Path, ...]:

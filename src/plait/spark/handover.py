@@ -18,7 +18,6 @@ A batch is collected by a single action, as Arrow, and handed over input by inpu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -26,7 +25,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
 
-from plait.batches import Batch, Outcome, Publish
+from plait.batches import Arrived, Batch, Outcome, Processed, Publish
 from plait.catalog import Catalog
 from plait.deployment.fragments import Fragment
 from plait.deployment.row_by_row import RowByRow, row_by_row
@@ -52,13 +51,14 @@ class Handover:
     ) -> None:
         self._inputs = [each.plan for each in fragment.inputs]
         self._query = query
+        self._name = fragment.only.query
         ways = [_way(plan) for plan in self._inputs]
         scans = scans_by_stream(way.scan for way in ways)
         self._streams = list(scans)
         self._shared = {number for number, way in enumerate(ways) if len(scans[way.scan.stream.lower()]) > 1}
         frames = []
         for number, (stream, of_stream) in enumerate(scans.items()):
-            rows = StreamRows(stream, of_stream, catalog, sources, beats)
+            rows = StreamRows(stream, of_stream, catalog, sources.rows, beats)
             items = [item for k, way in enumerate(ways) for item in _items(k, way, rows)]
             times = (f"{number} AS stream", "unix_micros(t) AS t", "beat")
             frames.append(rows.frame.selectExpr(*times, *items))
@@ -66,7 +66,7 @@ class Handover:
         for frame in frames[1:]:
             self.frame = self.frame.unionAll(frame)
 
-    def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Outcome:
+    def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Processed:
         """Hand the rows of a batch over, with the greatest event time of each stream."""
         observation = Observation()
         observed = frame.observe(
@@ -87,11 +87,11 @@ class Handover:
             for number, stream in enumerate(self._streams)
             if seen[f"seen_{number}"] is not None
         }
-        read = {stream: seen[f"read_{number}"] for number, stream in enumerate(self._streams)}
+        arrived = {stream: Arrived(seen[f"read_{n}"]) for n, stream in enumerate(self._streams)}
         if self._shared:
             table = table.append_column("row", pa.array(range(table.num_rows), type=pa.int64()))
         rows = {plan: self._rows_of(number, plan, table) for number, plan in enumerate(self._inputs)}
-        return replace(self._query.apply(batch, rows, beats, publish), rows_read=read)
+        return Processed({self._name: self._query.apply(batch, rows, beats, publish)}, arrived)
 
     def _rows_of(self, number: int, plan: Node, table: pa.Table) -> pa.Table:
         """The rows of an input; where the stream has further inputs, each with the number of the row."""

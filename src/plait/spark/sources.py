@@ -65,9 +65,11 @@ class Sources:
                 raise UserError(error.code, error.message, detail=error.detail, hint=REPLACE) from None
 
     def files_read(self, stream: str, checkpoint: Path) -> FilesRead | None:
-        """The files that a query reads of a stream alone; None if the stream has none."""
-        is_of_files = self._catalog.stream(stream).connector == "files" and stream.lower() not in self._frames
-        return FilesRead(checkpoint) if is_of_files else None
+        """The files of a stream that a query, known by its checkpoint, reads; None if the stream has none."""
+        definition = self._catalog.stream(stream)
+        if definition.connector != "files" or stream.lower() in self._frames:
+            return None
+        return FilesRead(checkpoint, Path(option(definition, "path")).absolute())
 
     def rows(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame:
         """The stream's good rows, and the beats for it: a streaming frame.
@@ -75,20 +77,28 @@ class Sources:
         Its columns are `c0`, `c1`, … (the columns asked for, by name), the event time `t`, and `beat`, which
         is true for beats: all they have is a time.
         """
+        records = self.records_and_beats(stream, columns, beats)
+        return records.where(F.col("reason").isNull()).drop("reason", "record")
+
+    def records_and_beats(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame:
+        """The same with bad records among the rows: these have a `reason`, and the `record` as text."""
         definition = self._catalog.stream(stream)
         asked = [definition.columns[position(definition, name)] for name in columns]
-        good = self._judged(definition).where(F.col("reason").isNull())
-        rows = good.select(
+        records = self._judged(definition).select(
             *(F.col(f"c{position(definition, name)}").alias(f"c{k}") for k, name in enumerate(columns)),
             "t",
             F.lit(False).alias("beat"),
+            "reason",
+            F.when(F.col("reason").isNotNull(), F.col("record")).alias("record"),
         )
         beating = read_beats(self._session, beats, stream.lower()).select(
             *(F.lit(None).cast(type_to_spark(c.type)).alias(f"c{k}") for k, c in enumerate(asked)),
             "t",
             F.lit(True).alias("beat"),
+            F.lit(None).cast("string").alias("reason"),
+            F.lit(None).cast("string").alias("record"),
         )
-        return rows.union(beating)
+        return records.union(beating)
 
     def records(self, stream: str) -> DataFrame:
         """Everything that comes by the stream, in a streaming frame: the event time `t` of a good record, and

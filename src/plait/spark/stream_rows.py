@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -18,18 +18,30 @@ class RowSource(Protocol):
     def rows(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame: ...
 
 
+class RecordSource(Protocol):
+    """The same, with bad records."""
+
+    def records_and_beats(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame: ...
+
+
 class StreamRows:
-    """`frame` has `columns`, `t` and `beat` for every row of the stream, and for every beat."""
+    """`frame` has `columns`, `t` and `beat` for every row of the stream, and for every beat. `read` reads the
+    stream: its columns of given names, and the beats in a folder."""
 
     def __init__(
-        self, name: str, scans: Iterable[StreamScan], catalog: Catalog, source: RowSource, beats: Path
+        self,
+        name: str,
+        scans: Iterable[StreamScan],
+        catalog: Catalog,
+        read: Callable[[str, Sequence[str], Path], DataFrame],
+        beats: Path,
     ) -> None:
         self.stream = catalog.stream(name)
         wanted = {field.name.lower() for scan in scans for field in scan.columns}
         asked = [column.name for column in self.stream.columns if column.name.lower() in wanted]
         self._places = {column.lower(): place for place, column in enumerate(asked)}
         self.columns = [f"c{place}" for place in range(len(asked))]
-        self.frame = source.rows(self.stream.name, asked, beats)
+        self.frame = read(self.stream.name, asked, beats)
 
     def columns_of(self, scan: StreamScan) -> list[str]:
         """The names that the columns of a scan have in the frame."""

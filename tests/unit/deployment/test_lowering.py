@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import plait
-from plait.deployment.fragments import Fragment, Way
-from plait.deployment.lowering import fragment, fragments
+from plait.catalog import Catalog
+from plait.deployment.deployment import Deployment
+from plait.deployment.fragments import Fragment, Result, Way
+from plait.deployment.lowering import Engines, fragment, fragments
 from plait.deployment.stages import (
     AggregateStage,
     Distinct,
@@ -20,7 +24,7 @@ from plait.deployment.stages import (
 from plait.errors import InternalError, UnsupportedError
 from plait.expressions.nodes import TRUE
 from plait.plan.format import format_expression
-from plait.plan.nodes import TickWindow
+from plait.plan.nodes import StreamScan, TickWindow, walk_plan
 from plait.planners import driver
 from plait.rewrite import canonicalise
 from plait.space import stream_of
@@ -42,7 +46,7 @@ PAIRS = (
 def lowered(query: str, way: Way | None = None) -> Fragment:
     session = plait.open_text(f"{CATALOG} CREATE CONTINUOUS QUERY q AS {query};")
     bound = session.query("q")
-    return fragment("q", bound.columns, stream_of(canonicalise(bound.plan)), way=way)
+    return fragment(Result("q", bound.columns, stream_of(canonicalise(bound.plan))), way=way)
 
 
 def stages_of(query: str) -> Stages:
@@ -126,27 +130,142 @@ def test_inputs_are_the_largest_plans_that_go_row_by_row() -> None:
 
 def test_a_query_of_rows_alone_is_one_input() -> None:
     made = lowered("SELECT load + 1 AS more FROM readings WHERE load > 5")
-    assert [each.plan for each in made.inputs] == [made.plan]
+    assert [each.plan for each in made.inputs] == [made.only.plan]
+
+
+# Fragments of a deployment
+
+TWO_QUERIES = (
+    "CREATE CONTINUOUS QUERY b AS SELECT load FROM readings;"
+    "CREATE CONTINUOUS QUERY a AS SELECT code, load FROM alarms a [RANGE 1 SECOND], "
+    "readings r [RANGE 1 SECOND] WHERE a.plug = r.plug;"
+)
+
+
+def deployed(queries: str) -> tuple[Deployment, Catalog]:
+    workload = plait.open_text(CATALOG + queries).workload
+    return driver.plan(workload, "independent").deployment, workload.catalog
 
 
 def test_columns_are_those_of_the_plan() -> None:
-    made = lowered("SELECT plug, load FROM readings")
-    with pytest.raises(InternalError, match="has 1 columns, but its plan 2"):
-        fragment("q", ["plug"], made.plan)
+    deployment, catalog = deployed(TWO_QUERIES)
+    first, *others = deployment.queries
+    wrong = replace(deployment, queries=(replace(first, columns=("load", "more")), *others))
+    with pytest.raises(InternalError, match="has 2 columns, but its plan 1"):
+        fragments(wrong, catalog)
 
 
-def test_fragments_of_a_deployment_are_the_admitted_queries_in_order() -> None:
-    workload = plait.open_text(
-        f"{CATALOG} CREATE CONTINUOUS QUERY b AS SELECT load FROM readings;"
-        "CREATE CONTINUOUS QUERY a AS SELECT code, load FROM alarms a [RANGE 1 SECOND], "
-        "readings r [RANGE 1 SECOND] WHERE a.plug = r.plug;"
-    ).workload
-    deployment = driver.plan(workload, "independent").deployment
-    made = fragments(deployment, workload.catalog)
-    assert [(each.query, each.columns, each.way) for each in made] == [
-        ("b", ("load",), Way.NATIVE),
-        ("a", ("code", "load"), Way.NATIVE),
+def test_each_admitted_query_is_a_fragment_in_their_order() -> None:
+    made = fragments(*deployed(TWO_QUERIES))
+    assert [(each.name, each.only.query, each.only.columns, each.way) for each in made] == [
+        ("b", "b", ("load",), Way.NATIVE),
+        ("a", "a", ("code", "load"), Way.NATIVE),
     ]
+    assert [each.streams for each in made] == [("readings",), ("alarms", "readings")]
+
+
+def test_queries_that_read_a_stream_in_common_run_together() -> None:
+    alone = "CREATE CONTINUOUS QUERY c AS SELECT worker FROM visits;"
+    made = fragments(*deployed(alone + TWO_QUERIES), together=True)
+    assert [[result.query for result in each.results] for each in made] == [["c"], ["b", "a"]]
+    assert [each.streams for each in made] == [("visits",), ("alarms", "readings")]
+    assert {each.way for each in made} == {Way.SHARED}
+    assert len({each.name for each in made}) == 2
+
+
+def test_queries_are_brought_together_by_one_that_reads_the_streams_of_both() -> None:
+    queries = (
+        "CREATE CONTINUOUS QUERY c AS SELECT code FROM alarms;"
+        "CREATE CONTINUOUS QUERY d AS SELECT load FROM readings;"
+        "CREATE CONTINUOUS QUERY e AS SELECT worker FROM visits;"
+    )
+    assert len(fragments(*deployed(queries), together=True)) == 3
+    both = queries + TWO_QUERIES
+    made = fragments(*deployed(both), together=True)
+    assert [[result.query for result in each.results] for each in made] == [["e"], ["c", "d", "b", "a"]]
+
+
+def test_a_stream_is_read_once_with_all_columns_that_any_query_needs() -> None:
+    (made,) = fragments(*deployed(TWO_QUERIES), together=True)
+    scans = [node for each in made.inputs for node in walk_plan(each.plan) if isinstance(node, StreamScan)]
+    assert [each.stream for each in made.inputs] == [scan.stream for scan in scans] == ["alarms", "readings"]
+    columns = [{field.name for field in scan.columns} for scan in scans]
+    assert columns == [{"plug", "code", "at"}, {"plug", "load", "at"}]
+
+
+def test_rows_that_no_query_wants_are_left_to_spark() -> None:
+    high = "CREATE CONTINUOUS QUERY high AS SELECT plug FROM readings WHERE load > 5;"
+    higher = "CREATE CONTINUOUS QUERY higher AS SELECT plug FROM readings WHERE load > 10;"
+    whole = "CREATE CONTINUOUS QUERY whole AS SELECT plug FROM readings;"
+    for queries, kind in ((high, "filter"), (high + higher, "filter"), (high + whole, "scan")):
+        (made,) = fragments(*deployed(queries), together=True)
+        assert [each.plan.kind for each in made.inputs] == [kind], queries
+
+
+def test_a_fragment_of_several_queries_has_no_single_one() -> None:
+    (made,) = fragments(*deployed(TWO_QUERIES), together=True)
+    with pytest.raises(ValueError, match="too many values"):
+        made.only  # noqa: B018
+
+
+# On Spark alone
+
+
+def on_spark(*queries: str) -> list[tuple[Way, list[str]]]:
+    """How queries `q0`, `q1`, … run without a database: ways, and who is together."""
+    texts = (f"CREATE CONTINUOUS QUERY q{number} AS {query};" for number, query in enumerate(queries))
+    made = fragments(*deployed("".join(texts)), together=True, engines=Engines.SPARK)
+    return [(each.way, [result.query for result in each.results]) for each in made]
+
+
+def test_families_are_woven_and_other_queries_run_alone() -> None:
+    pairs = "SELECT a.code FROM alarms a [RANGE {}], readings r [RANGE 5 SECONDS] WHERE a.plug = r.plug"
+    assert on_spark(
+        "SELECT load FROM readings WHERE plug = 1",
+        "SELECT count(*) AS n FROM readings [RANGE 1 HOUR SLIDE 1 SECOND]",
+        pairs.format("1 MINUTE"),
+        "SELECT worker FROM visits",
+        "SELECT sum(load) AS t FROM readings [RANGE 1 MINUTE]",
+        pairs.format("2 MINUTES"),
+        "SELECT load FROM readings WHERE plug = 2",
+    ) == [
+        (Way.WOVEN, ["q0", "q6"]),
+        (Way.WOVEN, ["q1", "q4"]),
+        (Way.WOVEN, ["q2", "q5"]),
+        (Way.NATIVE, ["q3"]),
+    ]
+
+
+def test_a_stream_that_is_joined_with_itself_is_not_woven() -> None:
+    pairs = "SELECT a.load FROM readings a [RANGE {}], readings b [RANGE 1 SECOND] WHERE a.plug = b.plug"
+    alone = [(Way.NATIVE, ["q0"]), (Way.NATIVE, ["q1"])]
+    assert on_spark(pairs.format("1 SECOND"), pairs.format("5 SECONDS")) == alone
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        (
+            "SELECT a.code FROM alarms a [RANGE {} SECONDS], readings r [RANGE 5 SECONDS] "
+            "WHERE a.plug < r.plug",
+            "without an equality",
+        ),
+        ("SELECT count(*) AS n FROM readings [RANGE {}500 MICROSECONDS]", "finer than a millisecond"),
+        ("SELECT sum(load) AS t FROM readings [ROWS {}]", "window of rows"),
+    ],
+)
+def test_what_spark_cannot_do_it_cannot_do_for_several_either(query: str, reason: str) -> None:
+    with pytest.raises(
+        UnsupportedError, match="the query `q0` cannot run on Spark's operators alone"
+    ) as raised:
+        on_spark(query.format(3), query.format(7))
+    assert reason in raised.value.detail
+
+
+def test_only_members_that_spark_can_compute_are_woven() -> None:
+    count = "SELECT count(*) AS n FROM readings [RANGE {}]"
+    with pytest.raises(UnsupportedError, match="the query `q1` cannot run"):
+        on_spark(count.format("1 SECOND"), count.format("1500 MICROSECONDS"), count.format("5 SECONDS"))
 
 
 # Stages
@@ -163,7 +282,7 @@ def test_a_join_of_several_streams_takes_the_way_of_the_equalities() -> None:
         (30_000_000, 10_000_000),
         (10_000_000, 20_000_000),  # a combination is there until its first window ends
     ]
-    assert stages.output.types == lowered("SELECT code, code AS c, plug FROM alarms").plan.types
+    assert stages.output.types == lowered("SELECT code, code AS c, plug FROM alarms").only.plan.types
     assert stages.hold_ms == 30_000 + 20_000
 
 

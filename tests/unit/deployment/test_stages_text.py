@@ -7,7 +7,8 @@ from textwrap import dedent
 import pytest
 
 import plait
-from plait.deployment.lowering import fragment
+from plait.deployment.fragments import Result
+from plait.deployment.lowering import fragment, shared_fragment
 from plait.deployment.stage_text import fragment_text
 from plait.rewrite import canonicalise
 from plait.space import stream_of
@@ -22,8 +23,8 @@ CREATE TABLE rooms (plug INT, room STRING);
 def text(query: str) -> str:
     session = plait.open_text(f"{CATALOG} CREATE CONTINUOUS QUERY q AS {query};")
     bound = session.query("q")
-    made = fragment("q", bound.columns, stream_of(canonicalise(bound.plan)))
-    return fragment_text(made, session.workload.catalog)
+    made = fragment(Result("q", bound.columns, stream_of(canonicalise(bound.plan))))
+    return fragment_text(made, "q", session.workload.catalog)
 
 
 def test_stages_are_numbered_and_name_what_they_read() -> None:
@@ -110,3 +111,62 @@ that gives the result
 
           a result comes once the watermark has made it final"""
     )
+
+
+def test_queries_that_run_together_are_told_apart() -> None:
+    session = plait.open_text(
+        f"""{CATALOG}
+        CREATE CONTINUOUS QUERY high AS SELECT plug FROM readings WHERE load > 5;
+        CREATE CONTINUOUS QUERY pairs AS SELECT a.code, r.load
+          FROM alarms a [RANGE 30 SECONDS], readings r [RANGE 20 SECONDS] WHERE a.plug = r.plug;"""
+    )
+    queries = session.workload.queries.values()
+    results = [Result(each.name, each.columns, stream_of(canonicalise(each.plan))) for each in queries]
+    catalog = session.workload.catalog
+    made = shared_fragment(0, results, catalog)
+    high, pairs = (fragment_text(made, query, catalog) for query in ("high", "pairs"))
+    assert high.startswith("high is computed in DuckDB with 1 other query, from rows that Spark reads once")
+    assert "  1. read readings: " in high
+    assert "alarms" not in high
+    assert "filter of" in high
+    assert pairs.startswith("pairs is computed in DuckDB with 1 other query, from rows that Spark reads once")
+    assert "  1. read alarms: " in pairs
+    assert "  2. read readings: " in pairs
+    assert "alarms.plug = readings.plug" in pairs
+
+
+@pytest.mark.parametrize(
+    ("queries", "last"),
+    [
+        (["SELECT plug FROM readings WHERE load > 5"], "results come at once"),
+        (
+            ["SELECT plug FROM readings WHERE load > 5", "SELECT at FROM readings WHERE load > 7"],
+            "one pass over the rows serves q0, q1; results come at once",
+        ),
+        (
+            [
+                "SELECT a.code, r.load FROM alarms a [RANGE 30 SECONDS], readings r [RANGE 20 SECONDS] "
+                f"WHERE a.plug = r.plug AND r.load = {load}"
+                for load in range(7)
+            ],
+            "one join serves q0, q1, q2, q3, q4 and 2 more; "
+            "results come at once, with the last of the rows that they are made of",
+        ),
+        (
+            [
+                "SELECT count(*) AS n FROM readings [RANGE 20 SECONDS]",
+                "SELECT sum(load) AS t FROM readings [RANGE 1 MINUTE SLIDE 5 SECONDS]",
+            ],
+            "one tree of partial aggregates serves q0, q1; "
+            "the rows of a tick come once the watermark has reached it",
+        ),
+        (
+            ["SELECT sum(load) AS t FROM readings [ROWS 3]"],
+            "a result comes once the watermark has made it final",
+        ),
+    ],
+)
+def test_what_queries_that_run_together_share_and_when_results_come(queries: list[str], last: str) -> None:
+    texts = (f"CREATE CONTINUOUS QUERY q{number} AS {query};" for number, query in enumerate(queries))
+    explained = plait.open_text(CATALOG + "".join(texts)).explain("q0", results="out")
+    assert explained.splitlines()[-2].strip() == last

@@ -39,6 +39,7 @@ class Wrong:
     """Plans as `plait` does, then spoils the result."""
 
     name: ClassVar[str] = "wrong"
+    shares: ClassVar[bool] = True
     features: ClassVar[frozenset[PlannerFeature]] = ALL_FEATURES
 
     def plan(self, workload: Workload, context: PlanningContext) -> PlanningResult:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plait.errors import ExternalError
-from plait.runtime.journal import KEPT_BATCHES, Journal, read_totals
+from plait.runtime.journal import KEPT_BATCHES, Journal, Totals, read_totals
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def never() -> Mapping[str, str]:
 def test_a_batch_that_runs_again_keeps_its_tables(journal: Journal) -> None:
     assert journal.begin(0, lambda: {"rooms": "v1"}) == {"rooms": "v1"}
     assert journal.begin(0, never) == {"rooms": "v1"}
-    journal.finish(0, {"rows": 2})
+    journal.finish(0, {"rows": 2}, {})
     assert journal.begin(0, never) == {"rooms": "v1"}, "also after it has finished: Spark may not know"
     assert journal.begin(1, lambda: {"rooms": "v2"}) == {"rooms": "v2"}
     assert journal.versions_in_use() == {"rooms": "v2"}
@@ -34,14 +34,12 @@ def test_a_batch_that_runs_again_keeps_its_tables(journal: Journal) -> None:
 def test_totals_are_exact_however_often_a_batch_runs(journal: Journal) -> None:
     for _ in range(3):
         journal.begin(0, dict)
-        journal.finish(0, {"rows": 5, "late:readings": 1}, watermark_us=70)
+        journal.finish(0, {"rows:high": 5, "late:high:readings": 1, "rows:low": 0}, {"readings": 70})
     journal.begin(1, dict)
     totals = journal.totals()
-    assert (totals.batches, dict(totals.counts), totals.watermark_us) == (
-        1,
-        {"rows": 5, "late:readings": 1},
-        70,
-    )
+    assert totals.batches == 1
+    assert totals.counts == {"rows:high": 5, "late:high:readings": 1}
+    assert totals.watermarks_us == {"readings": 70}
     assert (journal.last_begun, journal.last_finished) == (1, 0)
 
 
@@ -55,7 +53,7 @@ def test_a_failing_choice_of_versions_begins_nothing(journal: Journal) -> None:
 def test_it_stays_small_and_counts_on(journal: Journal, tmp_path: Path) -> None:
     for batch in range(10 * KEPT_BATCHES):
         journal.begin(batch, lambda: {"rooms": "v1"})
-        journal.finish(batch, {"rows": batch, "bad": 1}, watermark_us=batch)
+        journal.finish(batch, {"rows": batch, "bad": 1}, {"readings": batch})
     kept = journal._connection.execute("SELECT count(*) FROM batches").fetchall()
     assert kept == [(KEPT_BATCHES,)]
     totals = read_totals(tmp_path / "journal.sqlite")
@@ -63,13 +61,14 @@ def test_it_stays_small_and_counts_on(journal: Journal, tmp_path: Path) -> None:
     assert totals.batches == 10 * KEPT_BATCHES
     assert totals.counts["rows"] == sum(range(10 * KEPT_BATCHES))
     assert totals.counts["bad"] == 10 * KEPT_BATCHES
+    assert totals.watermarks_us == {"readings": 10 * KEPT_BATCHES - 1}
 
 
 def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     first = Journal(path)
     first.begin(0, lambda: {"rooms": "v1"})
-    first.finish(0, {"rows": 1})
+    first.finish(0, {"rows": 1}, {})
     first.begin(1, lambda: {"rooms": "v2"})
     first.close()
     second = Journal(path)
@@ -87,7 +86,7 @@ def test_it_can_be_read_while_a_batch_begins(journal: Journal) -> None:
 
 
 def test_no_journal_has_counted_nothing(tmp_path: Path) -> None:
-    assert read_totals(tmp_path / "journal.sqlite").batches == 0
+    assert read_totals(tmp_path / "journal.sqlite") == Totals(0, {}, {})
     assert not (tmp_path / "journal.sqlite").exists()
 
 

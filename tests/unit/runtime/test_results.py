@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tests.workloads.single_queries import outlet_of
 
 from plait.catalog import Sink as Declared
 from plait.catalog import SinkKind
@@ -17,7 +18,7 @@ from plait.expressions.arrow import arrow_schema
 from plait.expressions.types import BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, Type, decimal
 from plait.plan.nodes import Field, StreamScan
 from plait.runtime.arrow_rows import ArrowRows
-from plait.runtime.outlets import Outlet, outlet_of
+from plait.runtime.outlets import Outlet
 from plait.runtime.results import batches, follow, table
 from plait.runtime.sinks import FileSink, sink_for
 from plait.workload import Query
@@ -52,9 +53,10 @@ def never(_sink: Declared, _rows: pa.Table, _batch: int, _writer: str) -> None:
 
 
 def published(results: Path, kind: SinkKind = SinkKind.PARQUET) -> tuple[FileSink, Outlet]:
-    sink = sink_for(query(kind), results, "state", never)
+    outlet = outlet_of(query(kind), results)
+    sink = sink_for(Declared(kind), outlet, "state", never)
     assert isinstance(sink, FileSink)
-    return sink, outlet_of(query(kind), results)
+    return sink, outlet
 
 
 def ids(rows: pa.Table) -> list[int]:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.workloads.single_queries import outlet_of
 
 from plait.catalog import Sink as Declared
 from plait.catalog import SinkKind
@@ -23,13 +24,7 @@ from plait.expressions.arrow import arrow_schema
 from plait.expressions.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
 from plait.plan.nodes import Field, StreamScan
 from plait.runtime import results_folder
-from plait.runtime.sinks import (
-    ConsoleSink,
-    FileSink,
-    MemorySink,
-    SparkSink,
-    sink_for,
-)
+from plait.runtime.sinks import ConsoleSink, FileSink, MemorySink, Sink, SparkSink, WriteFrame, sink_for
 from plait.workload import Query
 
 SCHEMA = arrow_schema(["plug", "room"], [INT, STRING])
@@ -50,6 +45,10 @@ def query(sink: Declared | None = None, name: str = "Rooms") -> Query:
 
 def no_frames(_sink: Declared, _rows: pa.Table, _batch_id: int, _writer: str) -> None:
     pytest.fail("nothing is written through Spark")
+
+
+def opened(query: Query, results: Path, state_id: str, write_frame: WriteFrame = no_frames) -> Sink:
+    return sink_for(query.sink, outlet_of(query, results), state_id, write_frame)
 
 
 # Files
@@ -122,7 +121,7 @@ def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path: Path, monkeypatch:
 def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("a file")
     with pytest.raises(ExternalError, match=r"cannot write .*rooms: Not a directory"):
-        sink_for(query(), tmp_path / "results", "state", no_frames)
+        opened(query(), tmp_path / "results", "state")
 
 
 PUBLISH = """
@@ -166,25 +165,25 @@ def test_a_start_claims_the_folder_and_removes_drafts(tmp_path: Path) -> None:
 
 
 def test_rows_of_another_state_are_not_mixed_with(tmp_path: Path) -> None:
-    sink_for(query(), tmp_path, "state-1", no_frames).publish(0, table((1, "hall")))
+    opened(query(), tmp_path, "state-1").publish(0, table((1, "hall")))
     with pytest.raises(UserError) as raised:
-        sink_for(query(), tmp_path, "state-2", no_frames)
+        opened(query(), tmp_path, "state-2")
     assert raised.value.code == "results-of-another-state"
     assert f"remove {tmp_path / 'rooms'}" in raised.value.hint
 
 
 def test_a_folder_without_rows_is_taken_over(tmp_path: Path) -> None:
-    sink_for(query(), tmp_path, "state-1", no_frames)
-    sink_for(query(), tmp_path, "state-2", no_frames).publish(0, table((1, "hall")))
+    opened(query(), tmp_path, "state-1")
+    opened(query(), tmp_path, "state-2").publish(0, table((1, "hall")))
     with pytest.raises(UserError):
-        sink_for(query(), tmp_path, "state-1", no_frames)
+        opened(query(), tmp_path, "state-1")
 
 
 def test_two_queries_do_not_share_a_folder(tmp_path: Path) -> None:
     into = Declared(target=str(tmp_path / "shared"))
-    sink_for(query(into), tmp_path, "state", no_frames)
+    opened(query(into), tmp_path, "state")
     with pytest.raises(UserError, match="the results of query `Rooms` go to") as raised:
-        sink_for(query(into, "others"), tmp_path, "state", no_frames)
+        opened(query(into, "others"), tmp_path, "state")
     assert raised.value.code == "results-shared"
 
 
@@ -230,7 +229,7 @@ def test_spark_gets_the_rows_and_who_writes_them(tmp_path: Path) -> None:
         taken.append((sink, rows.num_rows, batch_id, writer))
 
     declared = Declared(SinkKind.SPARK, "elsewhere", "delta")
-    sink = sink_for(query(declared), tmp_path, "state-1", write)
+    sink = opened(query(declared), tmp_path, "state-1", write)
     assert isinstance(sink, SparkSink)
     sink.publish(7, table((1, "hall")))
     sink.publish(8, table())

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from plait.catalog import Secret
-from plait.deployment.fragments import Fragment, Way
+from plait.deployment.fragments import Fragment, Result, Way
 from plait.errors import ExternalError, UserError
 from plait.language import load_text
 from plait.plan.nodes import sources_of
@@ -33,7 +33,8 @@ def declared(*statements: str) -> Declarations:
     fragments = []
     for query in workload.queries.values():
         way = Way.DATABASE if "ROWS" in statements[-1] and query.name == "pairs" else Way.NATIVE
-        fragments.append(Fragment(query.name, query.columns, canonicalise(query.plan), (), way))
+        result = Result(query.name, query.columns, canonicalise(query.plan))
+        fragments.append(Fragment(query.name, (result,), (), way))
         assert sources_of(query.plan)
     return declarations_of(workload, fragments)
 
@@ -56,14 +57,14 @@ def run_batch(
     state: StateFolder, query: str, batch: int, *, finish: bool = True, commit: bool = True
 ) -> None:
     """What Spark and the journal write for a batch."""
-    folder = state.query(query)
+    folder = state.fragment(query)
     for log in ("offsets", *(["commits"] if commit else [])):
         (folder.checkpoint / log).mkdir(parents=True, exist_ok=True)
         (folder.checkpoint / log / str(batch)).write_text('v1\n{"batchWatermarkMs":0}\n')
     journal = Journal(folder.journal)
     journal.begin(batch, dict)
     if finish:
-        journal.finish(batch, {"rows": 1})
+        journal.finish(batch, {"rows": 1}, {})
     journal.close()
 
 
@@ -73,7 +74,7 @@ def test_a_state_is_begun_and_gone_on_with(tmp_path: Path) -> None:
     assert state.is_new
     state.prepare()
     state.create()
-    assert state.query("high").beats.is_dir()
+    assert state.fragment("high").beats.is_dir()
     assert state.stream("readings").bad.is_dir()
     identity = state.id
     state.close()
@@ -93,13 +94,13 @@ def test_a_folder_that_was_not_begun_leaves_nothing_behind(tmp_path: Path) -> No
 def test_a_crash_before_the_manifest_begins_anew(tmp_path: Path) -> None:
     state = opened(tmp_path / "state", declared(READINGS, HIGH))
     (tmp_path / "state" / f"_draft.{MANIFEST}").write_text("{")
-    state.query("high").beats.mkdir(parents=True)
+    state.fragment("high").beats.mkdir(parents=True)
     state._lock.release()
-    (state.query("high").path / "state.duckdb").write_text("of another plan")
+    (state.fragment("high").path / "state.duckdb").write_text("of another plan")
     again = opened(tmp_path / "state", declared(READINGS, HIGH))
     assert again.is_new
     again.prepare()
-    assert list(again.query("high").path.iterdir()) == [again.query("high").beats]
+    assert list(again.fragment("high").path.iterdir()) == [again.fragment("high").beats]
     again.close()
 
 
@@ -140,7 +141,7 @@ def test_secrets_are_written_by_their_names(tmp_path: Path) -> None:
     )
     catalog = replace(workload.catalog, streams={"readings": stream})
     query = workload.query("high")
-    fragment = Fragment("high", query.columns, canonicalise(query.plan), (), Way.NATIVE)
+    fragment = Fragment("high", (Result("high", query.columns, canonicalise(query.plan)),), (), Way.NATIVE)
     state = opened(tmp_path / "state", declarations_of(replace(workload, catalog=catalog), [fragment]))
     state.create()
     text = (tmp_path / "state" / MANIFEST).read_text()
@@ -238,7 +239,7 @@ def test_checkpoint_and_journal_have_to_agree(tmp_path: Path) -> None:
     run_batch(state, "high", 0)
     run_batch(state, "high", 1, commit=False)
     run_batch(state, "high", 2, finish=False, commit=False)
-    folder = state.query("high")
+    folder = state.fragment("high")
     state.close()
     opened(tmp_path / "state", now).close()
 
@@ -251,7 +252,7 @@ def test_checkpoint_and_journal_have_to_agree(tmp_path: Path) -> None:
         opened(tmp_path / "state", now)
     (folder.checkpoint / "commits" / "2").unlink()
     folder.checkpoint.rename(tmp_path / "checkpoint")
-    with pytest.raises(UserError, match="of query `high` the checkpoint is missing"):
+    with pytest.raises(UserError, match="of `high` the checkpoint is missing"):
         opened(tmp_path / "state", now)
     (tmp_path / "checkpoint").rename(folder.checkpoint)
     folder.journal.unlink()

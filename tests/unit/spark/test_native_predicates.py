@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from tests.workloads.single_queries import result_of
+
 from plait import language
 from plait.deployment.lowering import fragment
 from plait.deployment.stages import IntervalJoinStage, TickJoinStage
-from plait.spark.native import _predicate
+from plait.spark.stage_frames import _predicate
 
 STREAMS = """
 CREATE STREAM a (k INT, x INT, at TIMESTAMP, WATERMARK FOR at AS at);
@@ -17,7 +19,7 @@ ONE_SIDED = "a.k = b.k AND a.x >= 3 AND b.y > 5 AND a.x < b.y"
 def condition(select: str) -> str:
     """The condition of the query's join, as SQL."""
     query = language.load_text(f"{STREAMS} CREATE CONTINUOUS QUERY q AS {select};").query("q")
-    stages = fragment("q", query.columns, query.plan).stages
+    stages = fragment(result_of(query)).stages
     assert stages is not None
     (join,) = (s for s in stages.streaming if isinstance(s, IntervalJoinStage | TickJoinStage))
     return _predicate(join.output)[-1]

@@ -11,7 +11,6 @@ finds its size. Steady means that the last third is not above the second by more
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -23,6 +22,7 @@ from typing import Any, ClassVar
 
 from plait import language
 from plait.api import Running, Session
+from plait.benchmarks.machine import memory_mb, size_mb
 from plait.benchmarks.report import Claim, Observer, Report
 from plait.errors import InfeasibleError
 from plait.evaluator import StoredData, difference, evaluate
@@ -87,7 +87,7 @@ def _watch(running: Running, state: Path, end: datetime, observer: Observer) -> 
         progress = running.progress()
         seconds = [query.batch_seconds for query in progress.queries if query.batch_seconds is not None]
         if seconds:
-            samples.append(Sample(_memory_mb(), _size_mb(state), mean(seconds)))
+            samples.append(Sample(memory_mb(), size_mb(state), mean(seconds)))
         if samples and len(samples) // 12 > reported:
             reported = len(samples) // 12
             latest = samples[-1]
@@ -198,31 +198,3 @@ def _last_ticks(query: Query, rows: Iterable[tuple[Any, ...]], end: datetime) ->
     position = query.columns.index("window_end")
     first = end - timedelta(seconds=COMPARED_S)
     return [row for row in rows if first < row[position] <= end]
-
-
-def _memory_mb() -> float:
-    """Resident memory of this process and all below it: Python, Java and Spark's Python workers."""
-    page_mb = os.sysconf("SC_PAGE_SIZE") / 1e6
-    parents, pages = {}, {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-        except OSError:  # it has just ended
-            continue
-        parents[int(folder.name)], pages[int(folder.name)] = int(fields[1]), int(fields[21])
-    total, family = 0, {os.getpid()}
-    while family:
-        total += sum(pages[pid] for pid in family)
-        family = {pid for pid, parent in parents.items() if parent in family}
-    return total * page_mb
-
-
-def _size_mb(folder: Path) -> float:
-    total = 0
-    for root, _, files in os.walk(folder):
-        for file in files:
-            try:
-                total += (Path(root) / file).stat().st_size
-            except OSError:  # deleted since
-                continue
-    return total / 1e6

@@ -62,21 +62,26 @@ class Stage:
 
 
 class Layout:
-    """The stores and stages of a plan whose streams are handed over as the rows of `inputs`."""
+    """The stores and stages of plans whose streams are handed over as the rows of `inputs`.
 
-    def __init__(self, plan: Node, inputs: Sequence[Node]) -> None:
+    `prefix` begins the names of all tables.
+    """
+
+    def __init__(self, plans: Sequence[Node], inputs: Sequence[Node], prefix: str = "") -> None:
+        self._prefix = prefix
         self.given: Mapping[Node, Given] = {
-            node: Given(f"input_{number}", node) for number, node in enumerate(dict.fromkeys(inputs))
+            node: Given(f"{prefix}input_{number}", node) for number, node in enumerate(dict.fromkeys(inputs))
         }
         self.derived: dict[Node, Derived] = {}
         self.numbered: dict[Node, Numbered] = {}
         self.stages: list[Stage] = []
-        for node in _ordered(plan, self._inputs_above_given):
-            if isinstance(node, StreamScan) and node not in self.given:
-                raise InternalError("no-input", f"no input gives rows of stream `{node.stream}`")
-            if isinstance(node, Window) and node not in self.given:
-                self._store_input(node, node.input)
-        self.stages.append(Stage(plan, None))
+        for plan in dict.fromkeys(plans):
+            for node in _ordered(plan, self._inputs_above_given):
+                if isinstance(node, StreamScan) and node not in self.given:
+                    raise InternalError("no-input", f"no input gives rows of stream `{node.stream}`")
+                if isinstance(node, Window) and node not in self.given:
+                    self._store_input(node, node.input)
+            self.stages.append(Stage(plan, None))
 
     @cached_property
     def stores(self) -> tuple[Store, ...]:
@@ -123,11 +128,11 @@ class Layout:
     def _store_input(self, node: Window, source: Node) -> None:
         if isinstance(node.window, RowWindow):
             if node not in self.numbered:
-                store = Numbered(f"numbered_{len(self.numbered)}", node, node.window)
+                store = Numbered(f"{self._prefix}numbered_{len(self.numbered)}", node, node.window)
                 self.numbered[node] = store
                 self.stages.append(Stage(source, store))
         elif not self._is_row_by_row(source) and source not in self.derived:
-            self.derived[source] = Derived(f"derived_{len(self.derived)}", source)
+            self.derived[source] = Derived(f"{self._prefix}derived_{len(self.derived)}", source)
             self.stages.append(Stage(source, self.derived[source]))
 
     def _is_row_by_row(self, node: Node) -> bool:

@@ -17,17 +17,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plait.batches import Batch, Outcome, Publish
+from plait.batches import Batch, BatchRows, Outcome, Publish
 from plait.catalog import Stream
 from plait.engines.event_times import LAST_EVENT_TIME_US
-from plait.engines.incremental.bands import BEGINNING_US, END_US, Band, held_back_us
-from plait.engines.incremental.layout import Layout, Numbered, Stage, Store
-from plait.engines.incremental.numbering import delete_old_numbers, number_rows
-from plait.engines.incremental.slices import slices
+from plait.engines.incremental.bands import BEGINNING_US, END_US
+from plait.engines.incremental.increments import Increments
 from plait.engines.incremental.state import Progress, State
-from plait.engines.incremental.statements import StageStatement
 from plait.expressions.arrow import arrow_schema
-from plait.expressions.duckdb import type_to_duckdb
 from plait.failpoints import reach
 from plait.plan.nodes import Node
 from plait.plan.signature import signature
@@ -41,17 +37,19 @@ class IncrementalQuery:
 
     def __init__(
         self,
+        name: str,
         plan: Node,
         inputs: Sequence[Node],
         streams: Mapping[Node, Stream],
         columns: Sequence[str],
         path: Path,
     ) -> None:
-        self._layout = Layout(plan, inputs)
-        self._streams = {node: streams[node].name.lower() for node in self._layout.given}
-        self._delays_us = {streams[node].name.lower(): streams[node].delay_us for node in self._layout.given}
+        self._name = name
+        self._increments = Increments([plan], inputs)
+        self._streams = {node: streams[node].name.lower() for node in self._increments.inputs}
+        self._delays_us = {streams[node].name.lower(): streams[node].delay_us for node in self._streams}
         self._schema = arrow_schema(columns, plan.types)
-        self._state = State(path, signature(plan), self._layout.stores)
+        self._state = State(path, signature(plan), self._increments.tables())
         self._database = self._state.database
 
     def apply(
@@ -66,17 +64,20 @@ class IncrementalQuery:
         """
         before = self._state.progress()
         if batch.id <= before.batch:
-            return self._state.outcome(batch.id)
+            return self._state.outcomes(batch.id).get(self._name, Outcome(0))
         self._state.check_next(batch.id, before)
         with self._database.transaction():
-            if before.watermark_us is not None:
-                self._forget(_closed_us(before.watermark_us))
+            before_us = closed_us(self._watermark_us(before.seen_us))
+            self._increments.forget(self._database, before_us)
             seen_us, late_rows = self._take(before, rows, beats)
-            watermark_us = self._watermark_us(before, seen_us)
-            results = self._compute(batch, _closed_us(before.watermark_us), _closed_us(watermark_us))
-            publish(results)
+            watermark_us = self._watermark_us(seen_us)
+            given = self._increments.results(self._database, batch.tables, before_us, closed_us(watermark_us))
+            results = pa.concat_tables(
+                [self._schema.empty_table(), *(self._named(rows) for _, rows in given)]
+            )
+            publish([BatchRows((self._name,), results)])
             outcome = Outcome(results.num_rows, late_rows, watermark_us)
-            self._state.record(batch.id, seen_us, outcome)
+            self._state.record(batch.id, seen_us, {self._name: outcome})
         reach("database-committed")
         return outcome
 
@@ -91,14 +92,14 @@ class IncrementalQuery:
         self, before: Progress, rows: Mapping[Node, pa.Table], beats: Mapping[str, int]
     ) -> tuple[dict[str, int], Mapping[str, int]]:
         """Store the rows that are not late; how far the streams are now, and the late rows of each."""
-        watermark_us = BEGINNING_US if before.watermark_us is None else before.watermark_us
+        watermark_us = self._watermark_us(before.seen_us)
+        watermark_us = BEGINNING_US if watermark_us is None else watermark_us
         seen_us = dict(before.seen_us)
         late_rows: dict[str, set[object]] = {}
         times = [(stream, us) for stream, us in beats.items() if stream in self._delays_us]
-        for node, store in self._layout.given.items():
+        for node, stream in self._streams.items():
             if node not in rows or not rows[node].num_rows:
                 continue
-            stream = self._streams[node]
             times.append((stream, pc.max(rows[node]["t"]).as_py()))
             late = rows[node].filter(pc.field("t") < watermark_us)
             if late.num_rows:
@@ -106,66 +107,22 @@ class IncrementalQuery:
                 ids = late["row"].to_pylist() if has_ids else [(node, k) for k in range(late.num_rows)]
                 late_rows.setdefault(stream, set()).update(ids)
             with self._database.given(rows[node]) as given:
-                items = [f"c{k}::{type_to_duckdb(type_)}" for k, type_ in enumerate(node.types)]
-                self._database.execute(
-                    f"INSERT INTO {store.table} SELECT {', '.join([*items, 't'])} FROM {given} "
-                    f"WHERE t >= {watermark_us}"
-                )
+                self._increments.take(self._database, node, f"{given} WHERE t >= {watermark_us}")
         for stream, us in times:
             seen_us[stream] = max(us, seen_us.get(stream, us))
         return seen_us, {stream: len(ids) for stream, ids in late_rows.items()}
 
-    def _watermark_us(self, before: Progress, seen_us: Mapping[str, int]) -> int | None:
-        """The least of the streams' watermarks; none before each of them has one. It never goes back."""
+    def _watermark_us(self, seen_us: Mapping[str, int]) -> int | None:
+        """The least of the streams' watermarks; none before each of them has one."""
         if not self._delays_us.keys() <= seen_us.keys():
             return None
-        least_us = min(seen_us[stream] - delay_us for stream, delay_us in self._delays_us.items())
-        return least_us if before.watermark_us is None else max(least_us, before.watermark_us)
+        return min(seen_us[stream] - delay_us for stream, delay_us in self._delays_us.items())
 
-    def _compute(self, batch: Batch, before_us: int, now_us: int) -> pa.Table:
-        results = [self._schema.empty_table()]
-        for stage in self._layout.stages:
-            for band in slices(self._database, self._layout, stage, _given_band(stage, before_us, now_us)):
-                statement = StageStatement(self._layout, stage, band, batch.tables)
-                match stage.target:
-                    case None:
-                        results.append(self._fetch(stage, statement))
-                    case Numbered() as store:
-                        number_rows(self._database, store, str(statement))
-                    case store:
-                        self._database.execute(f"INSERT INTO {store.table} {statement}")
-        return pa.concat_tables(results)
-
-    def _fetch(self, stage: Stage, statement: StageStatement) -> pa.Table:
-        items = [f"c{k}::{type_to_duckdb(type_)} AS c{k}" for k, type_ in enumerate(stage.plan.types)]
-        rows = self._database.fetch_arrow(f"SELECT {', '.join(items)} FROM ({statement})")
+    def _named(self, rows: pa.Table) -> pa.Table:
         return rows.rename_columns(self._schema.names).cast(self._schema)
 
-    def _forget(self, now_us: int) -> None:
-        """Delete what no later band needs.
 
-        Only before a batch has stored anything: DuckDB 2.0 damages a file if rows are deleted in the
-        transaction that inserted them (docs/decisions/0014).
-        """
-        needed_from_us: dict[Store, int] = {}
-        for stage in self._layout.stages:
-            later = Band(now_us - held_back_us(stage.plan), END_US + 1)
-            for store, band in self._layout.store_bands(self._layout.bands(stage, later)).items():
-                needed_from_us[store] = min(band.from_us, needed_from_us.get(store, band.from_us))
-        for store, from_us in needed_from_us.items():
-            if isinstance(store, Numbered):
-                delete_old_numbers(self._database, store, from_us)
-            else:
-                self._database.execute(f"DELETE FROM {store.table} WHERE t < {from_us}")
-
-
-def _given_band(stage: Stage, before_us: int, now_us: int) -> Band:
-    """What a stage gives in the batch that moves the watermark."""
-    held_back = held_back_us(stage.plan)
-    return Band(before_us - held_back, now_us - held_back)
-
-
-def _closed_us(watermark_us: int | None) -> int:
+def closed_us(watermark_us: int | None) -> int:
     """Up to where rows are complete. Beyond the last event time that can be, nothing is to come at all."""
     if watermark_us is None:
         return BEGINNING_US

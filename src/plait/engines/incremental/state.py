@@ -14,11 +14,9 @@ from types import MappingProxyType
 
 from plait.batches import Outcome
 from plait.engines.duckdb import Database
-from plait.engines.incremental.layout import Numbered, Store
 from plait.errors import ExternalError
-from plait.expressions.duckdb import type_to_duckdb
 
-FORMAT = 2
+FORMAT = 3
 
 # Several queries share a machine; what does not fit is spilled beside the file.
 MEMORY_BYTES = 1024**3
@@ -28,27 +26,28 @@ REMEMBERED_BATCHES = 100
 
 _TABLES = """
 CREATE TABLE plait_state (format INTEGER, plan VARCHAR);
-CREATE TABLE batches (id BIGINT, result_rows BIGINT, late_rows VARCHAR, watermark_us BIGINT, seen_us VARCHAR);
+CREATE TABLE batches (id BIGINT, seen_us VARCHAR, outcomes VARCHAR);
 """
 
 
 @dataclass(frozen=True)
 class Progress:
-    """After a batch: its id, the greatest event time (or beat) seen of each stream, the query's watermark."""
+    """After a batch: its id, and the greatest event time (or beat) seen of each stream."""
 
     batch: int = -1
     seen_us: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    watermark_us: int | None = None
 
 
 class State:
-    def __init__(self, path: Path, plan: str, stores: Iterable[Store]) -> None:
-        """Open the file, or make it. `plan` identifies what is computed."""
+    def __init__(
+        self, path: Path, plan: str, tables: Iterable[str], *, memory_bytes: int = MEMORY_BYTES
+    ) -> None:
+        """Open the file, or make it by the statements `tables`. `plan` identifies what is computed."""
         self._path = path
         if not path.exists():
-            _create(path, plan, stores)
+            _create(path, plan, tables)
         try:
-            self.database = Database(path, memory_bytes=MEMORY_BYTES)
+            self.database = Database(path, memory_bytes=memory_bytes)
         except ExternalError as error:
             raise self._unusable("the state of a query cannot be opened", error.detail) from None
         try:
@@ -61,10 +60,8 @@ class State:
         ((batch,),) = self.database.fetch("SELECT max(id) FROM batches")
         if batch is None:
             return Progress()
-        ((seen_us, watermark_us),) = self.database.fetch(
-            "SELECT seen_us, watermark_us FROM batches WHERE id = $1", [batch]
-        )
-        return Progress(batch, json.loads(seen_us), watermark_us)
+        ((seen_us,),) = self.database.fetch("SELECT seen_us FROM batches WHERE id = $1", [batch])
+        return Progress(batch, json.loads(seen_us))
 
     def check_next(self, batch: int, before: Progress) -> None:
         """Batches come one after the other: a file from which some are missing is an old copy."""
@@ -84,23 +81,23 @@ class State:
                 f"it ends with batch {last}; Spark has planned up to {planned}, committed up to {committed}",
             )
 
-    def outcome(self, batch: int) -> Outcome:
+    def outcomes(self, batch: int) -> Mapping[str, Outcome]:
         """What a batch gave that was done before; nothing is known any more of those long ago."""
-        done = self.database.fetch(
-            "SELECT result_rows, late_rows, watermark_us FROM batches WHERE id = $1", [batch]
-        )
+        done = self.database.fetch("SELECT outcomes FROM batches WHERE id = $1", [batch])
         if not done:
-            return Outcome(0)
-        ((rows, late_rows, watermark_us),) = done
-        return Outcome(rows, json.loads(late_rows), watermark_us)
+            return {}
+        ((text,),) = done
+        return {query: Outcome(*values) for query, values in json.loads(text).items()}
 
-    def record(self, batch: int, seen_us: Mapping[str, int], outcome: Outcome) -> None:
+    def record(self, batch: int, seen_us: Mapping[str, int], outcomes: Mapping[str, Outcome]) -> None:
         """Note a batch as done, within its transaction."""
         self.database.execute("DELETE FROM batches WHERE id <= $1", [batch - REMEMBERED_BATCHES])
-        late_rows, seen = json.dumps(dict(outcome.late_rows)), json.dumps(dict(seen_us))
+        written = {
+            query: [each.rows, dict(each.late_rows), each.watermark_us] for query, each in outcomes.items()
+        }
         self.database.execute(
-            "INSERT INTO batches VALUES ($1, $2, $3, $4, $5)",
-            [batch, outcome.rows, late_rows, outcome.watermark_us, seen],
+            "INSERT INTO batches VALUES ($1, $2, $3)",
+            [batch, json.dumps(dict(seen_us)), json.dumps(written)],
         )
 
     def _check(self, plan: str) -> None:
@@ -126,7 +123,7 @@ class State:
         )
 
 
-def _create(path: Path, plan: str, stores: Iterable[Store]) -> None:
+def _create(path: Path, plan: str, tables: Iterable[str]) -> None:
     """Make the file beside its place and move it there when it is complete: there is never half of one."""
     draft = path.with_name(f"_draft-{path.name}")
     for rest in (draft, draft.with_name(f"{draft.name}.wal")):
@@ -134,8 +131,6 @@ def _create(path: Path, plan: str, stores: Iterable[Store]) -> None:
     with Database(draft, memory_bytes=MEMORY_BYTES) as database:
         database.execute(_TABLES)
         database.execute("INSERT INTO plait_state VALUES ($1, $2)", [FORMAT, plan])
-        for store in stores:
-            columns = [f"c{k} {type_to_duckdb(type_)}" for k, type_ in enumerate(store.node.types)]
-            numbers = ["number BIGINT"] if isinstance(store, Numbered) else []
-            database.execute(f"CREATE TABLE {store.table} ({', '.join([*columns, 't BIGINT', *numbers])})")
+        for statement in tables:
+            database.execute(statement)
     draft.replace(path)

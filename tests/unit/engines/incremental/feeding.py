@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.workloads.event_times import with_event_times
 
-from plait.batches import Batch
+from plait.batches import Batch, BatchRows
 from plait.catalog import Catalog
 from plait.engines.incremental import IncrementalQuery
 from plait.engines.incremental.bands import held_back_us
@@ -32,9 +32,11 @@ class Results:
     schema: pa.Schema
     tables: list[pa.Table] = field(default_factory=list)
 
-    def __call__(self, table: pa.Table) -> None:
-        assert table.schema == self.schema
-        self.tables.append(table)
+    def __call__(self, results: Sequence[BatchRows]) -> None:
+        (result,) = results
+        assert result.queries == ("q",)
+        assert result.rows.schema == self.schema
+        self.tables.append(result.rows)
 
     @property
     def rows(self) -> list[tuple[object, ...]]:
@@ -86,7 +88,8 @@ class Feed:
 
     def open(self) -> IncrementalQuery:
         streams = {node: self.catalog.stream(_stream(node)) for node in self.inputs}
-        return IncrementalQuery(self.plan, self.inputs, streams, self.columns, self.folder / "state.duckdb")
+        path = self.folder / "state.duckdb"
+        return IncrementalQuery("q", self.plan, self.inputs, streams, self.columns, path)
 
     def tables(self) -> dict[str, Path]:
         """The stored tables, written as files."""

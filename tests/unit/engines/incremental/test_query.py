@@ -13,7 +13,7 @@ import pytest
 from tests.unit.engines.incremental.feeding import Results, python_rows
 
 from plait import language
-from plait.batches import Batch, Outcome
+from plait.batches import Batch, BatchRows, Outcome
 from plait.catalog import Stream
 from plait.engines.duckdb import Database
 from plait.engines.event_times import LAST_EVENT_TIME_US
@@ -50,7 +50,7 @@ class Running:
 
     def open(self) -> None:
         streams: dict[Node, Any] = {node: self.catalog.stream(node.stream) for node in self.inputs}
-        self.query = IncrementalQuery(self.plan, self.inputs, streams, self.columns, self.path)
+        self.query = IncrementalQuery("q", self.plan, self.inputs, streams, self.columns, self.path)
 
     def reopen(self) -> None:
         self.query.close()
@@ -168,7 +168,8 @@ def test_a_late_row_of_several_inputs_counts_once(path: Path) -> None:
     (scan,) = running.inputs
     (filtered,) = (node for node in walk_plan(running.plan) if isinstance(node, Filter))
     inputs: dict[Node, Stream] = dict.fromkeys((scan, filtered), running.catalog.stream("a"))
-    query = IncrementalQuery(running.plan, [*inputs], inputs, running.columns, path.with_name("both.duckdb"))
+    both = path.with_name("both.duckdb")
+    query = IncrementalQuery("q", running.plan, [*inputs], inputs, running.columns, both)
     rows = running.rows(scan, [(None, 0, 1), (None, 0, 2), (1, 0, 3)])
     rows = rows.append_column("row", pa.array([10, 11, 12]))
     query.apply(Batch(0), {}, {"a": us(100)}, running.published)
@@ -212,8 +213,8 @@ def test_a_batch_that_fails_after_publishing_is_done_again(path: Path, select: s
     ]
     lost: list[pa.Table] = []
 
-    def publish_and_die(table: pa.Table) -> None:
-        lost.append(table)
+    def publish_and_die(results: Sequence[BatchRows]) -> None:
+        lost.extend(result.rows for result in results)
         raise KeyboardInterrupt
 
     for number, rows in enumerate(batches):
@@ -400,7 +401,7 @@ def test_a_state_of_another_format_is_refused(path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(state, "FORMAT", 99)
     with pytest.raises(ExternalError, match="another version") as raised:
         Running(COUNTS, path)
-    assert "format 2" in raised.value.detail
+    assert "format 3" in raised.value.detail
 
 
 @pytest.mark.parametrize("content", [b"", b"no database", b"\0" * 20_000])

@@ -1,0 +1,1 @@
+"""Many queries for the price of one: Plait's shared trunk against plain Spark, over the same data."""

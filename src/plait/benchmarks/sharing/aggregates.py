@@ -1,0 +1,82 @@
+"""Window aggregates of one stream: as many queries as wanted, with mixed slides and ranges."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from plait.benchmarks.sharing.plain_spark import PlainQuery, sums_in_windows
+
+START_US = int(datetime.fromisoformat("2026-01-01 00:00:00+00:00").timestamp() * 1e6)
+ROWS_PER_S = 1_000
+FILES = 10
+GROUPS = 100
+STEP_S = 5
+SLIDES_S = range(5, 65, STEP_S)
+MOST_OVERLAP = 10
+
+
+@dataclass(frozen=True)
+class Windowed:
+    """A query, by its window."""
+
+    name: str
+    range_s: int
+    slide_s: int
+
+
+def random_windows(count: int, seed: int = 1) -> list[Windowed]:
+    chance = random.Random(seed)
+    found = []
+    for number in range(count):
+        slide_s = chance.choice(SLIDES_S)
+        range_s = STEP_S * chance.randint(slide_s // STEP_S, MOST_OVERLAP * slide_s // STEP_S)
+        found.append(Windowed(f"q{number:04d}", range_s, slide_s))
+    return found
+
+
+def write_readings(folder: Path, rows: int, groups: int = GROUPS, seed: int = 1) -> None:
+    """Rows in the order of their times, a file for each tenth of them."""
+    folder.mkdir()
+    chance = np.random.default_rng(seed)
+    each = rows // FILES
+    for number in range(FILES):
+        numbers = np.arange(number * each, (number + 1) * each)
+        table = pa.table(
+            {
+                "plug": pa.array(chance.integers(0, groups, each), pa.int32()),
+                "watts": pa.array(chance.integers(0, 3_000, each), pa.int64()),
+                "at": pa.array(START_US + numbers * (1_000_000 // ROWS_PER_S)).cast(
+                    pa.timestamp("us", "UTC")
+                ),
+            }
+        )
+        pq.write_table(table, folder / f"{number:03d}.parquet")
+
+
+def sql(folder: Path, windows: Sequence[Windowed]) -> str:
+    stream = (
+        "CREATE STREAM readings (plug INT, watts BIGINT, at TIMESTAMP, WATERMARK FOR at AS at) "
+        f"WITH (connector = 'files', path = '{folder}', format = 'parquet', files_per_batch = 1, "
+        f"rate = {ROWS_PER_S});\n"
+    )
+    return stream + "\n".join(
+        f"CREATE CONTINUOUS QUERY {w.name} AS SELECT window_end, plug, sum(watts) AS total, count(*) AS n "
+        f"FROM readings [RANGE {w.range_s} SECONDS SLIDE {w.slide_s} SECONDS] GROUP BY plug;"
+        for w in windows
+    )
+
+
+def plain_queries(folder: Path, windows: Sequence[Windowed]) -> list[PlainQuery]:
+    return [
+        PlainQuery(w.name, partial(sums_in_windows, folder=folder, range_s=w.range_s, slide_s=w.slide_s))
+        for w in windows
+    ]

@@ -1,0 +1,19 @@
+"""`plait bench sharing`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from plait.benchmarks.report import Observer
+
+
+@dataclass(frozen=True)
+class SharingBenchmark:
+    name: ClassVar[str] = "sharing"
+    summary: ClassVar[str] = "hundreds of queries together, against plain Spark and against one"
+
+    def run(self, quick: bool, observer: Observer) -> dict[str, Any]:
+        from plait.benchmarks.sharing.comparisons import compare  # loads PySpark
+
+        return compare(quick, observer).to_json()

@@ -1,0 +1,191 @@
+"""What many queries cost together, against plain Spark and against a single one.
+
+Each comparison runs both sides over the same files in the same warm Spark, and compares their rows. What is
+run several times is run in turn, and the median counts. README.md says what is measured and what it means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median, quantiles
+from tempfile import TemporaryDirectory
+
+from plait.benchmarks.report import Claim, Observer, Report
+from plait.benchmarks.sharing import aggregates, joins, live, sides
+from plait.benchmarks.sharing.sides import Measured
+from plait.spark.execution import Session as SparkSession
+from plait.spark.session import session, stop
+
+AGGREGATE_COUNTS = (1, 20, 50, 200, 1000)
+JOIN_COUNTS = (10, 100, 300)
+PLAIN_AGGREGATES, PLAIN_JOINS = 20, 10
+
+
+@dataclass(frozen=True)
+class _Size:
+    rows: int
+    runs: int
+    live_s: float
+
+
+_FULL, _QUICK = _Size(2_000_000, 3, 120.0), _Size(400_000, 1, 30.0)
+
+
+def compare(quick: bool, observer: Observer) -> Report:
+    """All of them, one after the other."""
+    report = Report("sharing", quick)
+    size = _QUICK if quick else _FULL
+    with TemporaryDirectory(prefix="plait-sharing-") as name, _spark() as session:
+        folder = Path(name)
+        _aggregates(folder / "readings", session, size, report, observer)
+        _joins(folder / "airline", session, size, report, observer)
+        _live(session, size, report, observer)
+    return report
+
+
+def _aggregates(folder: Path, session: SparkSession, size: _Size, report: Report, observer: Observer) -> None:
+    observer("writing the rows of window aggregates")
+    aggregates.write_readings(folder, size.rows)
+    windows = aggregates.random_windows(max(AGGREGATE_COUNTS))
+    report.figures["aggregates_distinct_windows"] = len({(w.range_s, w.slide_s) for w in windows})
+    few = windows[:PLAIN_AGGREGATES]
+    kept = [each.name for each in few]
+
+    def together(count: int, engines: str = "any") -> Callable[[], Measured]:
+        sql = aggregates.sql(folder, windows[:count])
+        return lambda: sides.plait(sql, session, engines=engines, kept=kept if count >= len(kept) else ())
+
+    observer("warming up")
+    together(PLAIN_AGGREGATES)()
+    measured = _in_turn({str(n): together(n) for n in AGGREGATE_COUNTS}, size.runs, observer, "aggregates")
+    for count, each in measured.items():
+        report.figures |= _costs(f"aggregates_{count}", each)
+    observer(f"{PLAIN_AGGREGATES} aggregates on Spark's operators alone")
+    spark_only = together(PLAIN_AGGREGATES, "spark")()
+    observer(f"{PLAIN_AGGREGATES} aggregates on plain Spark")
+    plain = sides.plain_spark(aggregates.plain_queries(folder, few), session)
+    report.figures |= _costs("aggregates_plain_spark_20", plain) | _costs(
+        "aggregates_spark_only_20", spark_only
+    )
+    ours = measured[str(PLAIN_AGGREGATES)]
+    _speedup(report, "aggregates_speedup_over_plain_spark_at_20", plain, ours, 15)
+    _speedup(report, "aggregates_spark_only_speedup_over_plain_spark_at_20", plain, spark_only, 4)
+    _cost_ratio(report, "aggregates_cost_of_200_over_1", measured["200"], measured["1"], 1.5)
+    _cost_ratio(report, "aggregates_cost_of_1000_over_1", measured["1000"], measured["1"], 2.5)
+    _same_rows(report, "aggregates", {"together": ours, "on Spark alone": spark_only}, plain)
+
+
+def _joins(folder: Path, session: SparkSession, size: _Size, report: Report, observer: Observer) -> None:
+    observer("writing the rows of the airline")
+    joins.write_airline(folder)
+    few = joins.single_flights(PLAIN_JOINS)
+    kept = [gate.name for gate in few]
+
+    def together(gates: Sequence[joins.Gate], engines: str = "any") -> Callable[[], Measured]:
+        sql = joins.sql(folder, gates)
+        names = kept if gates[0].name in kept else ()
+        return lambda: sides.plait(sql, session, engines=engines, kept=names)
+
+    observer("warming up")
+    together(few)()
+    cases = {f"joins_{n}": together(joins.single_flights(n)) for n in JOIN_COUNTS}
+    cases |= {f"range_filters_{n}": together(joins.ranges_of_flights(n)) for n in (10, 300)}
+    measured = _in_turn(cases, size.runs, observer, "")
+    for key, each in measured.items():
+        report.figures |= _costs(key, each)
+    observer(f"{PLAIN_JOINS} joins on Spark's operators alone")
+    spark_only = together(few, "spark")()
+    observer(f"{PLAIN_JOINS} joins on plain Spark")
+    plain = sides.plain_spark(joins.plain_queries(folder, few), session)
+    report.figures |= _costs("joins_plain_spark_10", plain) | _costs("joins_spark_only_10", spark_only)
+    ours = measured["joins_10"]
+    _speedup(report, "joins_speedup_over_plain_spark_at_10", plain, ours, 8)
+    _speedup(report, "joins_spark_only_speedup_over_plain_spark_at_10", plain, spark_only, 4)
+    _cost_ratio(report, "joins_cost_of_300_over_10", measured["joins_300"], ours, 1.5)
+    ranges = measured["range_filters_300"], measured["range_filters_10"]
+    _cost_ratio(report, "range_filters_cost_of_300_over_10", *ranges, 1.7)
+    _same_rows(report, "joins", {"together": ours, "on Spark alone": spark_only}, plain)
+
+
+def _live(session: SparkSession, size: _Size, report: Report, observer: Observer) -> None:
+    observer(f"the airline's {live.AIRLINE_QUERIES} queries, {live.AIRLINE_TIMES} times as fast as it is")
+    airline = live.run_airline(session, size.live_s)
+    report.figures |= {
+        "airline_300_batch_seconds": round(airline.batch_s, 3),
+        "airline_300_batch_p95_seconds": round(airline.batch_p95_s, 3),
+        "airline_300_result_rows": airline.rows,
+        "airline_300_memory_mb": round(airline.memory_mb),
+        "airline_300_state_mb": round(airline.state_mb, 1),
+    }
+    _claim(report, "airline_300_batch_time_over_trigger", airline.batch_s / live.TRIGGER_S, 1.0, below=True)
+    observer(f"latency of {live.PLUG_QUERIES} queries at {live.PLUG_ROWS_PER_S:,} rows/s")
+    found = live.latencies_s(session, size.live_s)
+    report.figures["latency_ticks"] = len(found)
+    _claim(report, "latency_p50_seconds", median(found), 0.5, below=True)
+    _claim(report, "latency_p95_seconds", quantiles(found, n=20)[-1], 1.0, below=True)
+
+
+def _in_turn(
+    cases: dict[str, Callable[[], Measured]], runs: int, observer: Observer, what: str
+) -> dict[str, Measured]:
+    """The run of median time of each."""
+    found: dict[str, list[Measured]] = {key: [] for key in cases}
+    for number in range(runs):
+        for key, case in cases.items():
+            observer(f"{key} {what}".strip() + (f", run {number + 1} of {runs}" if runs > 1 else ""))
+            found[key].append(case())
+    return {key: sorted(each, key=lambda m: m.seconds)[len(each) // 2] for key, each in found.items()}
+
+
+def _costs(key: str, measured: Measured) -> dict[str, float]:
+    return {
+        f"{key}_seconds": round(measured.seconds, 2),
+        f"{key}_result_rows": measured.rows,
+        f"{key}_result_rows_per_s": round(measured.rows / measured.seconds),
+        f"{key}_memory_mb": round(measured.memory_mb),
+        f"{key}_state_mb": round(measured.state_mb, 1),
+    }
+
+
+def _speedup(report: Report, key: str, plain: Measured, ours: Measured, at_least: float) -> None:
+    _claim(report, key, plain.seconds / ours.seconds, at_least, below=False)
+
+
+def _cost_ratio(report: Report, key: str, many: Measured, few: Measured, at_most: float) -> None:
+    _claim(report, key, many.seconds / few.seconds, at_most, below=True)
+
+
+def _claim(report: Report, key: str, value: float, goal: float, *, below: bool) -> None:
+    holds = value <= goal if below else value >= goal
+    report.figures[key] = round(value, 3)
+    why_not = "" if holds else f"{value:.2f} is not {'below' if below else 'above'} {goal:g}"
+    report.claims.append(Claim(key, "goal", goal, round(value, 3), holds, why_not))
+
+
+def _same_rows(report: Report, what: str, ours: dict[str, Measured], plain: Measured) -> None:
+    wrong = [
+        f"{name} {way}" for way, each in ours.items() for name in sides.differences(each.tables, plain.tables)
+    ]
+    report.figures[f"{what}_queries_compared"] = len(plain.tables) * len(ours)
+    report.claims.append(
+        Claim(
+            f"{what}: the rows are those of plain Spark",
+            "plain Spark",
+            0,
+            len(wrong),
+            not wrong,
+            ", ".join(wrong),
+        )
+    )
+
+
+@contextmanager
+def _spark() -> Iterator[SparkSession]:
+    started = session(settings={"spark.sql.shuffle.partitions": "2"})
+    try:
+        yield started
+    finally:
+        stop(started)

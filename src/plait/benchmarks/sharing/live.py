@@ -1,0 +1,116 @@
+"""Runs that go with the clock: the airline's 300 queries, and how soon the results of a tick can be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median, quantiles
+from tempfile import TemporaryDirectory
+from time import sleep
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from plait import language
+from plait.api import Session
+from plait.benchmarks.machine import memory_mb, size_mb
+from plait.generators.airline_queries import airline_queries
+from plait.spark.execution import Session as SparkSession
+
+AIRLINE_TIMES = 50
+AIRLINE_QUERIES = 300
+TRIGGER_S = 1.0
+
+PLUG_ROWS_PER_S = 20_000
+PLUG_QUERIES = 100
+PLUG_TRIGGER_S = 0.1
+
+_RATES = {
+    "flights": (
+        1500 / 300,
+        "num INT, carrier_code STRING, dest STRING, terminal STRING, gate STRING, status STRING",
+    ),
+    "checkins": (240 / 60, "flight INT, passenger BIGINT, status STRING"),
+    "baggage": (500 / 60, "flight INT, tag INT, area STRING, status STRING, weight_kg DECIMAL(5, 1)"),
+    "weather": (450 / 300, "city STRING, forecast STRING, celsius INT"),
+    "sales": (70 / 60, "dest STRING, channel STRING, seats INT, fare DECIMAL(7, 2)"),
+}
+
+
+@dataclass(frozen=True)
+class Airline:
+    """Seconds a batch took, the median and the 95th percentile, once the windows were full."""
+
+    batch_s: float
+    batch_p95_s: float
+    rows: int
+    memory_mb: float
+    state_mb: float
+
+
+def airline_sql() -> str:
+    streams = [
+        f"CREATE STREAM {name} ({columns}, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 10 SECONDS) "
+        f"WITH (connector = 'generator', generator = 'airline.{name}', seed = 7, "
+        f"rate = {rate * AIRLINE_TIMES:g});"
+        for name, (rate, columns) in _RATES.items()
+    ]
+    return "\n".join([*streams, *airline_queries(AIRLINE_QUERIES, 1, flights=120 * AIRLINE_TIMES)])
+
+
+def run_airline(session: SparkSession, seconds: float) -> Airline:
+    with TemporaryDirectory(ignore_cleanup_errors=True) as name, _session(airline_sql(), session) as opened:
+        folder = Path(name)
+        running = opened.run(state=folder / "state", results=folder / "results", trigger_seconds=TRIGGER_S)
+        sleep(seconds / 2)  # for windows to fill, and Java to have compiled
+        taken = []
+        for _ in range(round(seconds / 2 / TRIGGER_S)):
+            sleep(TRIGGER_S)
+            if running.error is not None:
+                raise running.error
+            taken.append(max(query.batch_seconds or 0.0 for query in running.progress().queries))
+        rows = sum(query.rows for query in running.progress().queries)
+        state_mb = size_mb(folder / "state")
+        running.stop()
+        return Airline(median(taken), quantiles(taken, n=20)[-1], rows, memory_mb(), state_mb)
+
+
+def plugs_sql() -> str:
+    """Windows that end every one to five seconds, so that every second some do."""
+    stream = (
+        "CREATE STREAM measurements (ts TIMESTAMP, value DECIMAL(9, 3), property INT, plug_id INT, "
+        "household_id INT, house_id INT, WATERMARK FOR ts AS ts) WITH (connector = 'generator', "
+        f"generator = 'smart_plugs.measurements', seed = 1, rate = {PLUG_ROWS_PER_S});\n"
+    )
+    return stream + "\n".join(
+        f"CREATE CONTINUOUS QUERY q{n:03d} AS "
+        "SELECT window_end, house_id, count(*) AS n, sum(value) AS total "
+        f"FROM measurements [RANGE {(n % 5 + 1) * (n % 7 + 1)} SECONDS SLIDE {n % 5 + 1} SECONDS] "
+        "GROUP BY house_id;"
+        for n in range(PLUG_QUERIES)
+    )
+
+
+def latencies_s(session: SparkSession, seconds: float) -> list[float]:
+    """How long after its end the results of each tick were there to be read, after warming up.
+
+    A generated row arrives at its event time, so the row that closes a tick does when the tick ends.
+    """
+    with TemporaryDirectory(ignore_cleanup_errors=True) as name, _session(plugs_sql(), session) as opened:
+        folder = Path(name)
+        running = opened.run(
+            state=folder / "state", results=folder / "results", trigger_seconds=PLUG_TRIGGER_S
+        )
+        sleep(seconds)
+        running.stop()
+        files = sorted((folder / "results").glob("*/0*.parquet"))
+        found = []
+        for file in files[len(files) // 2 :]:
+            readable = file.stat().st_mtime
+            ticks = pc.unique(pq.read_table(file, columns=["window_end"])["window_end"])
+            found += [readable - tick.as_py().timestamp() for tick in ticks]
+        return found
+
+
+def _session(sql: str, session: SparkSession) -> Session:
+    return Session(language.load_text(sql), session)

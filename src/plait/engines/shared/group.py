@@ -1,0 +1,158 @@
+"""Queries over one set of streams, which have one watermark: what each kind of them needs of a batch.
+
+| kind | computed by |
+|---|---|
+| rows of one stream | one pass (`selects`), at once |
+| joins of rows | one delta join a family (`joins`), at once |
+| window aggregates of one stream | one tree for all windows (`tree`), when the watermark has passed a tick |
+| anything else | its plan, over rows that are stored once for all of them (`incremental.increments`) |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from plait.batches import BatchRows
+from plait.engines.duckdb import Database
+from plait.engines.incremental.increments import Increments
+from plait.engines.shared.joins import SharedJoin
+from plait.engines.shared.selects import SelectPass
+from plait.engines.shared.tree import Tree
+from plait.expressions.duckdb import to_duckdb
+from plait.expressions.nodes import conjunction
+from plait.plan.nodes import Node, StreamScan
+from plait.sharing.chains import chain_above, inputs_of
+from plait.sharing.families import families
+
+
+@dataclass(frozen=True)
+class SharedQuery:
+    """A canonical plan, and its name."""
+
+    name: str
+    plan: Node
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """The rows of a batch: a relation for each stream, with the columns of its scan as `c0`, `c1`, … and
+    `t`."""
+
+    rows: Mapping[str, str]
+    tables: Mapping[str, Path]
+
+
+class Group:
+    """`name` begins the names of all tables. `scans` say which columns of the streams are handed over."""
+
+    def __init__(self, name: str, queries: Sequence[SharedQuery], scans: Mapping[str, StreamScan]) -> None:
+        self._scans = scans
+        found = families(((query.name, query.plan) for query in queries), scans)
+        self._passes = [SelectPass(f"{name}pass_{n}_", each) for n, each in enumerate(found.selects)]
+        self._trees = [Tree(f"{name}tree_{n}_", each) for n, each in enumerate(found.aggregates)]
+        self._joins = [SharedJoin(f"{name}join_{n}_", each) for n, each in enumerate(found.joins)]
+        others = [query for query in queries if query.name in found.others]
+        plans = [query.plan for query in others]
+        inputs = [node for plan in plans for node in inputs_of(plan)]
+        self._others = Increments(plans, inputs, name)
+        self._names: dict[Node, tuple[str, ...]] = {
+            plan: tuple(query.name for query in others if query.plan == plan) for plan in plans
+        }
+
+    def tables(self) -> Iterator[str]:
+        """The statements that make the tables of the state."""
+        kept: list[_Kept] = [*self._trees, *self._joins, self._others]
+        for part in kept:
+            yield from part.tables()
+
+    def open(self, database: Database) -> None:
+        """Make what is not kept in the file."""
+        opened: list[_Opened] = [*self._passes, *self._trees, *self._joins]
+        for part in opened:
+            part.open(database)
+
+    def results(
+        self, database: Database, arrived: Arrivals, before_us: int, now_us: int
+    ) -> Iterator[BatchRows]:
+        """Take the rows that are not before `before_us`, and give what is final when the watermark is
+        `now_us`."""
+        kept: list[_Kept] = [*self._trees, *self._joins, self._others]
+        for part in kept:
+            part.forget(database, before_us)
+        for each in self._passes:
+            yield from map(_numbered, each.results(database, arrived.rows[each.stream]))
+        for join in self._joins:
+            yield from map(_numbered, join.results(database, arrived.rows, before_us))
+        for tree in self._trees:
+            tree.take(database, arrived.rows[tree.stream], before_us)
+            yield from map(_numbered, tree.results(database, before_us, now_us))
+        for node in self._others.inputs:
+            self._others.take(database, node, self._input_rows(node, arrived, before_us))
+        for plan, rows in self._others.results(database, arrived.tables, before_us, now_us):
+            yield from (BatchRows((name,), rows) for name in self._names[plan])
+
+    def late_rows(self, database: Database, late: Mapping[str, str]) -> Mapping[str, Mapping[str, int]]:
+        """How many late rows each query has missed, by stream. A late row has an `id`, so that it counts
+        once."""
+        found: dict[str, dict[str, set[int]]] = {}
+        for query, stream, ids in self._missed(database, late):
+            found.setdefault(query, {}).setdefault(stream, set()).update(ids)
+        return {
+            query: {stream: len(ids) for stream, ids in streams.items() if ids}
+            for query, streams in found.items()
+        }
+
+    def _missed(self, database: Database, late: Mapping[str, str]) -> Iterator[tuple[str, str, set[int]]]:
+        for tree in self._trees:
+            yield from tree.late_rows(database, late[tree.stream])
+        for join in self._joins:
+            yield from join.late_rows(database, late)
+        for node in self._others.inputs:
+            stream, ids = self._late_ids(database, node, late)
+            for plan, names in self._names.items():
+                if node in inputs_of(plan):
+                    yield from ((name, stream, ids) for name in names)
+
+    def _late_ids(self, database: Database, node: Node, late: Mapping[str, str]) -> tuple[str, set[int]]:
+        stream, items, where = self._read(node)
+        del items
+        rows = database.fetch(f"SELECT r.id FROM {late[stream]} AS r WHERE {where}")
+        return stream, {id_ for (id_,) in rows}
+
+    def _input_rows(self, node: Node, arrived: Arrivals, before_us: int) -> str:
+        """The rows of an input, from those of its stream."""
+        stream, items, where = self._read(node)
+        return (
+            f"(SELECT {', '.join([*items, 'r.t'])} FROM {arrived.rows[stream]} AS r "
+            f"WHERE r.t >= {before_us} AND {where})"
+        )
+
+    def _read(self, node: Node) -> tuple[str, list[str], str]:
+        """The stream of an input, its columns and its condition, over a row `r` of the stream."""
+        chain = chain_above(node)
+        assert isinstance(chain.base, StreamScan), node.kind
+        key = chain.base.stream.lower()
+        places = {field.name: index for index, field in enumerate(self._scans[key].columns)}
+        references = [f"r.c{places[field.name]}" for field in chain.base.columns]
+        items = [f"{to_duckdb(e, references)} AS c{n}" for n, e in enumerate(chain.expressions)]
+        return key, items, to_duckdb(conjunction(list(chain.terms)), references)
+
+
+def _numbered(result: tuple[tuple[str, ...], pa.Table]) -> BatchRows:
+    """The rows of queries, of which the first column says whose they are."""
+    names, rows = result
+    return BatchRows(names, rows.drop_columns("query"), rows["query"])
+
+
+class _Kept(Protocol):
+    def tables(self) -> Iterator[str]: ...
+    def forget(self, database: Database, watermark_us: int) -> None: ...
+
+
+class _Opened(Protocol):
+    def open(self, database: Database) -> None: ...

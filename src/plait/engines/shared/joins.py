@@ -1,0 +1,158 @@
+"""A join of rows that many queries share, in DuckDB: a delta join a batch, and each combination to its
+takers.
+
+The rows of each stream that some query may want are kept for as long as partners can come: until the
+watermark has passed them by the greatest range. A batch joins its new rows of each stream with the old rows
+of the streams before it and with all rows of those after it, so each combination is found once, in the batch
+that brings its last row. It is given at once: of an inner join nothing has to wait.
+
+Rows l and r meet if `r.t − l.t < range_l and l.t − r.t < range_r`: by the greatest ranges in the join, by its
+own for a query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from plait.engines.duckdb import Database
+from plait.engines.shared.routing import Routing, wanted_ids
+from plait.expressions.duckdb import literal_to_duckdb, to_duckdb, type_to_duckdb
+from plait.expressions.nodes import conjunction
+from plait.sharing.joins import WovenJoin, shifted
+from plait.sharing.shapes import Shape
+
+
+class SharedJoin:
+    """The queries of one join. `name` begins the names of its tables."""
+
+    def __init__(self, name: str, members: Sequence[WovenJoin]) -> None:
+        self._name = name
+        self._key = members[0].key
+        self._members = members
+        inputs = range(len(self._key.scans))
+        self._ranges_us = [max(member.ranges_us[k] for member in members) for k in inputs]
+        self._columns = [f"c{k}" for k in range(sum(len(scan.columns) for scan in self._key.scans))]
+        takers = [member.selections for member in members]
+        self._routing = Routing(name, [*map(shifted, self._key.patterns, self._key.starts)], takers)
+        self._wanted = [
+            Routing(f"{name}_{k}", [pattern], [*dict.fromkeys((taker[k],) for taker in takers)])
+            for k, pattern in enumerate(self._key.patterns)
+        ]
+
+    def tables(self) -> Iterator[str]:
+        """The statements that make the tables of rows."""
+        for number, scan in enumerate(self._key.scans):
+            columns = [f"c{k} {type_to_duckdb(type_)}" for k, type_ in enumerate(scan.types)]
+            yield f"CREATE TABLE {self._name}_rows{number} ({', '.join([*columns, 't BIGINT'])})"
+
+    def open(self, database: Database) -> None:
+        """Make what is not kept in the file."""
+        self._routing.create(database)
+        for wanted in self._wanted:
+            wanted.create(database)
+
+    def results(
+        self, database: Database, rows: Mapping[str, str], from_us: int
+    ) -> Iterator[tuple[tuple[str, ...], pa.Table]]:
+        """Take a batch's rows, by stream, that are not late, and give the combinations that they complete."""
+        for number, scan in enumerate(self._key.scans):
+            database.execute(
+                f"CREATE OR REPLACE TEMP TABLE {self._name}_new{number} AS "
+                f"{self._rows_wanted(number, rows[scan.stream.lower()], from_us)}"
+            )
+        combined = f"{self._name}_combined"
+        branches = (self._combinations(number) for number in range(len(self._key.scans)))
+        database.execute(f"CREATE OR REPLACE TEMP TABLE {combined} AS {' UNION ALL '.join(branches)}")
+        for shape, members in self._shapes().items():
+            yield (
+                tuple(m.query for m in members),
+                database.fetch_arrow(self._shaped(combined, shape, members)),
+            )
+        for number in range(len(self._key.scans)):
+            database.execute(f"INSERT INTO {self._name}_rows{number} FROM {self._name}_new{number}")
+
+    def late_rows(self, database: Database, rows: Mapping[str, str]) -> Iterator[tuple[str, str, set[int]]]:
+        """Whom late rows concern: query, stream and the `id`s of the rows."""
+        for number, (scan, pattern) in enumerate(zip(self._key.scans, self._key.patterns, strict=True)):
+            columns = [f"c{k}" for k in range(len(scan.columns))]
+            stream = scan.stream.lower()
+            found = wanted_ids(database, self._wanted[number], rows[stream], columns, pattern)
+            takers = [*dict.fromkeys(member.selections[number] for member in self._members)]
+            for member in self._members:
+                yield member.query, stream, found.get(takers.index(member.selections[number]), set())
+
+    def forget(self, database: Database, watermark_us: int) -> None:
+        for number, range_us in enumerate(self._ranges_us):
+            database.execute(f"DELETE FROM {self._name}_rows{number} WHERE t <= {watermark_us - range_us}")
+
+    def _rows_wanted(self, number: int, rows: str, from_us: int) -> str:
+        """The new rows of a stream that some query may want."""
+        scan, pattern = self._key.scans[number], self._key.patterns[number]
+        columns = [f"c{k}" for k in range(len(scan.columns))]
+        rest = to_duckdb(conjunction(sorted(pattern.rest, key=repr)), [f"r.{name}" for name in columns])
+        selected = f"SELECT {', '.join(f'r.{name}' for name in [*columns, 't'])} FROM"
+        timely = f"WHERE r.t >= {from_us} AND {rest}"
+        if not pattern.looked_up and pattern.bounded is None:
+            return f"{selected} {rows} AS r {timely}"
+        routed = self._wanted[number].routed(f"(SELECT *, row_number() OVER () AS id FROM {rows})", columns)
+        return f"SELECT * EXCLUDE (id) FROM (SELECT DISTINCT ON (id) r.* FROM {routed} {timely})"
+
+    def _combinations(self, new: int) -> str:
+        """What the new rows of one stream complete."""
+        tables = []
+        for number in range(len(self._key.scans)):
+            stored, coming = f"{self._name}_rows{number}", f"{self._name}_new{number}"
+            both = f"(FROM {stored} UNION ALL FROM {coming})"
+            tables.append(f"{coming if number == new else stored if number < new else both} AS i{number}")
+        references = [
+            f"i{k}.c{n}" for k, scan in enumerate(self._key.scans) for n in range(len(scan.columns))
+        ]
+        items = [f"{reference} AS c{k}" for k, reference in enumerate(references)]
+        items += [f"i{k}.t AS t{k}" for k in range(len(self._key.scans))]
+        meeting = [to_duckdb(self._key.predicate, references), *_meeting(self._ranges_us, "i{}.t")]
+        return f"SELECT {', '.join(items)} FROM {', '.join(tables)} WHERE {' AND '.join(meeting)}"
+
+    def _shaped(self, combined: str, shape: Shape, members: Sequence[WovenJoin]) -> str:
+        inputs = range(len(self._key.scans))
+        numbers = range(len(shape.constants))
+        given = [
+            ", ".join(
+                [
+                    str(n),
+                    str(self._members.index(m)),
+                    *map(str, m.ranges_us),
+                    *map(literal_to_duckdb, m.shaped.constants),
+                ]
+            )
+            for n, m in enumerate(members)
+        ]
+        names = ["query", "taker", *(f"r{k}" for k in inputs), *(f"q{k}" for k in numbers)]
+        values = ", ".join(f"({each})" for each in given)
+        constants = [f"q.q{k}::{type_to_duckdb(type_)}" for k, type_ in enumerate(shape.constants)]
+        references = [*(f"r.{name}" for name in self._columns), *constants]
+        items = [f"{to_duckdb(e, references)} AS c{n}" for n, e in enumerate(shape.expressions)]
+        where = [to_duckdb(term, references) for term in shape.terms]
+        where += _meeting([f"q.r{k}" for k in inputs], "r.t{}")
+        return (
+            f"SELECT {', '.join(['q.query', *items])} FROM {self._routing.routed(combined, self._columns)} "
+            f"JOIN (VALUES {values}) AS q({', '.join(names)}) ON q.taker = v.taker "
+            f"WHERE {' AND '.join(where)}"
+        )
+
+    def _shapes(self) -> dict[Shape, list[WovenJoin]]:
+        found: dict[Shape, list[WovenJoin]] = {}
+        for member in self._members:
+            found.setdefault(member.shaped.shape, []).append(member)
+        return found
+
+
+def _meeting(ranges_us: Sequence[object], time: str) -> list[str]:
+    """When rows of several streams meet, by pairs."""
+    return [
+        f"{time.format(right)} - {time.format(left)} < {ranges_us[left]} "
+        f"AND {time.format(left)} - {time.format(right)} < {ranges_us[right]}"
+        for right in range(len(ranges_us))
+        for left in range(right)
+    ]

@@ -1,0 +1,290 @@
+"""A tree of window aggregates in DuckDB: one table of partials, from which all windows are answered.
+
+A batch adds partials of its rows: one for each piece of time, variant of the predicate and group. When the
+watermark moves, the ticks that it has passed are answered by statements whose number does not depend on the
+number of queries or windows:
+
+1. Which ticks there are: those of each window that hold a piece with rows. Each is a range of pieces,
+   `(low, high]`.
+2. If all that a window needs is exact, prefix sums: the sums up to `high` less those up to `low`, of every
+   group. Otherwise the pieces of each range are put together.
+3. One statement a shape turns the rows of its queries' windows into result rows, each with its query.
+
+What is needed of a group that has no rows in a range is nothing: it gives no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from plait.engines.duckdb import Database
+from plait.engines.shared.routing import Routing, wanted_ids
+from plait.expressions.aggregates import AggregateCall, aggregate_type
+from plait.expressions.duckdb import literal_to_duckdb, to_duckdb, type_to_duckdb
+from plait.expressions.nodes import conjunction
+from plait.expressions.types import Kind
+from plait.plan.nodes import TickWindow
+from plait.sharing.shapes import Shape
+from plait.sharing.trees import TreeKey, WovenAggregate
+from plait.windows.edges import Progression, united
+from plait.windows.partials import ROWS, Partial, PartialKind, partials_of
+
+
+@dataclass(frozen=True)
+class Target:
+    """What finals are computed for: a window over the rows of a variant of the predicate."""
+
+    variant: int
+    window: TickWindow
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """Queries that one statement gives the rows of: a shape over the same columns of the finals."""
+
+    shape: Shape
+    columns: tuple[str, ...]
+    exact: bool
+
+
+class Tree:
+    """The queries of one tree. `name` begins the names of its tables."""
+
+    def __init__(self, name: str, members: Sequence[WovenAggregate]) -> None:
+        self._name = name
+        self._key: TreeKey = members[0].key
+        self._members = members
+        self._edges = united(member.window for member in members)
+        self._partials = tuple(
+            dict.fromkeys([ROWS, *(p for m in members for call in m.aggregates for p in partials_of(call))])
+        )
+        self._calls = tuple(dict.fromkeys(call for m in members for call in m.aggregates))
+        self._variants = list(dict.fromkeys(m.selection for m in members))
+        self._targets = list(
+            dict.fromkeys(Target(self._variants.index(m.selection), m.window) for m in members)
+        )
+        self._routing = Routing(name, [self._key.pattern], [(each,) for each in self._variants])
+        self._longest_us = max(member.window.range_us for member in members)
+
+    # What is stored
+
+    def open(self, database: Database) -> None:
+        """Make what is not kept in the file."""
+        self._routing.create(database)
+
+    def tables(self) -> Iterator[str]:
+        """The statements that make the table of partials."""
+        keys = [f"k{n} {type_to_duckdb(key.type)}" for n, key in enumerate(self._key.keys)]
+        kept = [f"p{n} {_partial_type(each)}" for n, each in enumerate(self._partials)]
+        yield f"CREATE TABLE {self._name} ({', '.join(['edge BIGINT', 'variant INTEGER', *keys, *kept])})"
+
+    @property
+    def stream(self) -> str:
+        return self._key.scan.stream.lower()
+
+    def take(self, database: Database, rows: str, from_us: int) -> None:
+        """Add the partials of a batch's rows that are not late. The rows have an event time `t`."""
+        columns = [f"c{n}" for n in range(len(self._key.scan.columns))]
+        references = [f"r.{column}" for column in columns]
+        keys = [f"{to_duckdb(key, references)} AS k{n}" for n, key in enumerate(self._key.keys)]
+        kept = [f"{_partial_sql(each, references)} AS p{n}" for n, each in enumerate(self._partials)]
+        rest = to_duckdb(conjunction(sorted(self._key.pattern.rest, key=repr)), references)
+        groups = ["edge", "variant", *(f"k{n}" for n in range(len(keys)))]
+        database.execute(
+            f"INSERT INTO {self._name} SELECT {_edge_sql(self._edges, 'r.t')} AS edge, v.taker AS variant, "
+            f"{', '.join([*keys, *kept])} FROM {self._routing.routed(rows, columns)} "
+            f"WHERE r.t >= {from_us} AND {rest} GROUP BY {', '.join(groups)}"
+        )
+
+    def late_rows(self, database: Database, rows: str) -> Iterator[tuple[str, str, set[int]]]:
+        """Whom late rows concern: query, stream and the `id`s of the rows."""
+        columns = [f"c{n}" for n in range(len(self._key.scan.columns))]
+        found = wanted_ids(database, self._routing, rows, columns, self._key.pattern)
+        for member in self._members:
+            yield member.query, self.stream, found.get(self._variants.index(member.selection), set())
+
+    def forget(self, database: Database, watermark_us: int) -> None:
+        database.execute(f"DELETE FROM {self._name} WHERE edge < {watermark_us - self._longest_us}")
+
+    # What is given
+
+    def results(
+        self, database: Database, before_us: int, now_us: int
+    ) -> Iterator[tuple[tuple[str, ...], pa.Table]]:
+        """The rows of all ticks after `before_us` and up to `now_us`: the queries, by number, and a table
+        whose first column is that number."""
+        edges, ticks = f"{self._name}_edges", f"{self._name}_ticks"
+        database.execute(
+            f"CREATE OR REPLACE TEMP TABLE {edges} AS "
+            "SELECT edge, row_number() OVER (ORDER BY edge) AS place "
+            f"FROM (SELECT DISTINCT edge FROM {self._name} WHERE edge < {now_us})"
+        )
+        database.execute(f"CREATE OR REPLACE TEMP TABLE {ticks} AS {self._ticks(edges, before_us, now_us)}")
+        for statement, members in self._statements().items():
+            finals = (
+                self._prefix_finals(edges, ticks) if statement.exact else self._joined_finals(edges, ticks)
+            )
+            yield self._shaped_rows(database, finals, statement, members)
+
+    def _ticks(self, edges: str, before_us: int, now_us: int) -> str:
+        windows = ", ".join(
+            f"({n}, {t.variant}, {t.window.range_us}, {t.window.slide_us}, {t.window.offset_us})"
+            for n, t in enumerate(self._targets)
+        )
+        after = "greatest(edge, {0}) - (greatest(edge, {0}) - o) % s + s".format(f"{before_us}::BIGINT")
+        return (
+            f"WITH w(target, variant, r, s, o) AS (VALUES {windows}), "
+            "x AS (SELECT DISTINCT target, variant, r, "
+            f"unnest(generate_series({after}, least(edge + r, {now_us}), s)) AS tick FROM w, {edges}) "
+            "SELECT target, variant, tick, high.place AS high, coalesce(low.place, 0) AS low FROM x "
+            f"ASOF JOIN {edges} AS high ON x.tick > high.edge "
+            f"ASOF LEFT JOIN {edges} AS low ON x.tick - x.r > low.edge"
+        )
+
+    def _merged(self) -> str:
+        """The partials of each piece, variant and group as one row."""
+        groups = ["edge", "variant", *self._key_names]
+        kept = [f"{_merge_sql(each, f'p{n}')} AS p{n}" for n, each in enumerate(self._partials)]
+        return f"SELECT {', '.join([*groups, *kept])} FROM {self._name} GROUP BY {', '.join(groups)}"
+
+    def _prefix_finals(self, edges: str, ticks: str) -> str:
+        """The exact partials of each tick, by prefix sums."""
+        exact = [n for n, each in enumerate(self._partials) if each.is_exact]
+        group = ["variant", *self._key_names]
+        same = [f"{{0}}.{name} IS NOT DISTINCT FROM {{1}}.{name}" for name in group]
+        sums = [
+            f"sum(coalesce(m.p{n}, 0)) OVER (PARTITION BY {', '.join(f'g.{name}' for name in group)} "
+            f"ORDER BY e.place) AS p{n}"
+            for n in exact
+        ]
+        differences = [f"high.p{n} - coalesce(low.p{n}, 0) AS p{n}" for n in exact]
+        return (
+            f"WITH m AS MATERIALIZED ({self._merged()}), "
+            f"g AS (SELECT DISTINCT {', '.join(group)} FROM m), "
+            f"c AS MATERIALIZED (SELECT e.place, {', '.join([*(f'g.{name}' for name in group), *sums])} "
+            f"FROM {edges} AS e CROSS JOIN g LEFT JOIN m ON m.edge = e.edge AND "
+            f"{' AND '.join(same).format('m', 'g')}) "
+            f"SELECT t.target, t.tick, {', '.join([*(f'high.{name}' for name in group), *differences])} "
+            f"FROM {ticks} AS t JOIN c AS high ON high.place = t.high AND high.variant = t.variant "
+            f"LEFT JOIN c AS low ON low.place = t.low AND {' AND '.join(same).format('low', 'high')} "
+            "WHERE high.p0 > coalesce(low.p0, 0)"
+        )
+
+    def _joined_finals(self, edges: str, ticks: str) -> str:
+        """All partials of each tick, from the pieces that it is made of."""
+        group = ["target", "tick", *(f"m.{name}" for name in ("variant", *self._key_names))]
+        kept = [f"{_merge_sql(each, f'm.p{n}')} AS p{n}" for n, each in enumerate(self._partials)]
+        return (
+            f"SELECT {', '.join([*group, *kept])} FROM (SELECT target, variant, tick, "
+            f"unnest(generate_series(low + 1, high)) AS place FROM {ticks}) AS t "
+            f"JOIN {edges} AS e USING (place) "
+            f"JOIN ({self._merged()}) AS m ON m.edge = e.edge AND m.variant = t.variant "
+            f"GROUP BY {', '.join(group)}"
+        )
+
+    def _shaped_rows(
+        self, database: Database, finals: str, statement: _Statement, members: Sequence[WovenAggregate]
+    ) -> tuple[tuple[str, ...], pa.Table]:
+        """The rows of the queries of one statement, and whose they are."""
+        numbers = range(len(statement.shape.constants))
+        given = ", ".join(
+            f"({', '.join([str(n), str(self._target(m)), *map(literal_to_duckdb, m.shaped.constants)])})"
+            for n, m in enumerate(members)
+        )
+        names = ["query", "target", *(f"q{n}" for n in numbers)]
+        constants = [f"q.q{n}::{type_to_duckdb(type_)}" for n, type_ in enumerate(statement.shape.constants)]
+        finals_columns = ["f.target", "f.tick", *(f"f.{name}" for name in self._key_names)]
+        calls = [
+            f"{self._final_sql(call)} AS a{n}"
+            for n, call in enumerate(self._calls)
+            if not statement.exact or _is_exact(call)
+        ]
+        references = [*(f"x.{name}" for name in statement.columns), *constants]
+        edge = "make_timestamp(x.tick)"
+        items = [
+            f"{to_duckdb(e, references, None, edge)} AS c{n}"
+            for n, e in enumerate(statement.shape.expressions)
+        ]
+        where = [to_duckdb(term, references, None, edge) for term in statement.shape.terms]
+        rows = database.fetch_arrow(
+            f"WITH x AS MATERIALIZED (SELECT {', '.join([*finals_columns, *calls])} FROM ({finals}) AS f) "
+            f"SELECT {', '.join(['q.query', *items])} FROM x JOIN (VALUES {given}) AS q({', '.join(names)}) "
+            f"USING (target) WHERE {' AND '.join(where) or 'true'}"
+        )
+        return tuple(member.query for member in members), rows
+
+    def _statements(self) -> dict[_Statement, list[WovenAggregate]]:
+        found: dict[_Statement, list[WovenAggregate]] = {}
+        for member in self._members:
+            columns = (*self._key_names, *(f"a{self._calls.index(call)}" for call in member.aggregates))
+            exact = all(map(_is_exact, member.aggregates))
+            found.setdefault(_Statement(member.shaped.shape, columns, exact), []).append(member)
+        return found
+
+    def _target(self, member: WovenAggregate) -> int:
+        return self._targets.index(Target(self._variants.index(member.selection), member.window))
+
+    def _final_sql(self, call: AggregateCall) -> str:
+        first, *others = (f"f.p{self._partials.index(each)}" for each in partials_of(call))
+        type_ = type_to_duckdb(call.type)
+        match call.function:
+            case "count":
+                return f"{first}::BIGINT"
+            case "sum":
+                return f"CASE WHEN {others[0]} > 0 THEN TRY_CAST({first} AS {type_}) END"
+            case "avg":
+                argument = call.arguments[0].type
+                total = first
+                if argument.kind is Kind.DECIMAL:
+                    total = f"TRY_CAST({first} AS {type_to_duckdb(aggregate_type('sum', (argument,)))})"
+                exact = (
+                    f"CAST(CAST({total} AS VARCHAR) AS DOUBLE)" if argument.kind is not Kind.DOUBLE else total
+                )
+                return f"CASE WHEN {others[0]} > 0 THEN {exact} / {others[0]} END"
+            case _:
+                return first
+
+    @property
+    def _key_names(self) -> list[str]:
+        return [f"k{n}" for n in range(len(self._key.keys))]
+
+
+def _is_exact(call: AggregateCall) -> bool:
+    return all(each.is_exact for each in partials_of(call))
+
+
+def _edge_sql(edges: Sequence[Progression], time: str) -> str:
+    """The last edge that is not after a time."""
+    before = [f"{time} - ({time} + {each.step_us - each.phase_us}) % {each.step_us}" for each in edges]
+    return f"greatest({', '.join(before)})" if len(before) > 1 else before[0]
+
+
+def _partial_sql(partial: Partial, references: Sequence[str]) -> str:
+    argument = "*" if partial.argument is None else to_duckdb(partial.argument, references)
+    condition = ""
+    if partial.filter is not None:
+        condition = f" FILTER (WHERE {to_duckdb(partial.filter, references)})"
+    return f"{partial.kind}({argument}){condition}"
+
+
+def _merge_sql(partial: Partial, column: str) -> str:
+    """Several partials as one."""
+    return (
+        f"{partial.kind}({column})"
+        if partial.kind in (PartialKind.MIN, PartialKind.MAX)
+        else f"sum({column})"
+    )
+
+
+def _partial_type(partial: Partial) -> str:
+    if partial.kind is PartialKind.COUNT or partial.argument is None:
+        return "BIGINT"
+    type_ = partial.argument.type
+    if partial.kind is not PartialKind.SUM:
+        return type_to_duckdb(type_)
+    if type_.kind is Kind.DECIMAL:
+        return f"DECIMAL(38, {type_.scale})"
+    return "DOUBLE" if type_.kind is Kind.DOUBLE else "HUGEINT"

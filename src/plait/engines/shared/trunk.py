@@ -1,0 +1,130 @@
+"""Many queries computed together, one micro-batch at a time, with their state in one DuckDB file.
+
+A micro-batch is one transaction, as for a single query (`incremental.query`): what nothing needs any more is
+deleted, its rows are taken, the watermarks move, results are published, and the batch is noted with what came
+of it. A batch that was interrupted is done again from the same state; one that was done is
+recognised by its id.
+
+Queries over the same set of streams are a group with one watermark, the least of its streams', so no query is
+held back by a stream that it does not read. What a stream has brought is known for all groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from hashlib import sha256
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from plait.batches import Batch, BatchRows, Outcome, Publish, row_counts
+from plait.catalog import Stream
+from plait.engines.incremental.query import closed_us
+from plait.engines.incremental.state import Progress, State
+from plait.engines.shared.group import Arrivals, Group, SharedQuery
+from plait.failpoints import reach
+from plait.plan.nodes import StreamScan, sources_of
+from plait.plan.signature import signature
+
+# One database computes all queries; what does not fit is spilled beside the file.
+MEMORY_BYTES = 4 * 1024**3
+
+
+class Trunk:
+    """`scans` say which columns of each stream are handed over; `path` is the file."""
+
+    def __init__(
+        self,
+        queries: Sequence[SharedQuery],
+        streams: Mapping[str, Stream],
+        scans: Mapping[str, StreamScan],
+        path: Path,
+    ) -> None:
+        self._names = [query.name for query in queries]
+        self._delays_us = {key: stream.delay_us for key, stream in streams.items()}
+        by_streams: dict[frozenset[str], list[SharedQuery]] = {}
+        for query in queries:
+            read = frozenset(name.lower() for name in sources_of(query.plan)[0])
+            by_streams.setdefault(read, []).append(query)
+        self._groups = [
+            (read, Group(f"g{number}_", members, scans))
+            for number, (read, members) in enumerate(by_streams.items())
+        ]
+        self._members = {read: tuple(query.name for query in members) for read, members in by_streams.items()}
+        identity = sha256("\n".join(f"{q.name} {signature(q.plan)}" for q in queries).encode()).hexdigest()
+        tables = (statement for _, group in self._groups for statement in group.tables())
+        self._state = State(path, identity, tables, memory_bytes=MEMORY_BYTES)
+        self._database = self._state.database
+        for _, group in self._groups:
+            group.open(self._database)
+
+    def apply(
+        self, batch: Batch, rows: Mapping[str, pa.Table], beats: Mapping[str, int], publish: Publish
+    ) -> Mapping[str, Outcome]:
+        """Compute a micro-batch, publish its results and commit; what came of it for each query.
+
+        Rows of a stream, by its key, have the columns of its scan as `c0`, `c1`, … and their event time `t`.
+        `beats` are times that streams are known to have reached.
+        """
+        before = self._state.progress()
+        if batch.id <= before.batch:
+            return self._state.outcomes(batch.id)
+        self._state.check_next(batch.id, before)
+        with self._database.transaction(), ExitStack() as given:
+            relations = {key: given.enter_context(self._database.given(table)) for key, table in rows.items()}
+            seen_us = _seen(before, rows, beats)
+            results: list[BatchRows] = []
+            outcomes: dict[str, Outcome] = {}
+            arrived = Arrivals(relations, batch.tables)
+            for read, group in self._groups:
+                earlier, later = self._watermark_us(read, before.seen_us), self._watermark_us(read, seen_us)
+                late = self._late_rows(group, read, rows, earlier)
+                given_rows = [*group.results(self._database, arrived, closed_us(earlier), closed_us(later))]
+                results += given_rows
+                counts = row_counts(given_rows)
+                for name in self._members[read]:
+                    outcomes[name] = Outcome(counts.get(name, 0), late.get(name, {}), later)
+            publish(results)
+            self._state.record(batch.id, seen_us, outcomes)
+        reach("database-committed")
+        return outcomes
+
+    def check_between(self, committed: int | None, planned: int | None) -> None:
+        """Refuse a state that ends before the last batch that Spark committed, or after the last planned."""
+        self._state.check_between(-1 if committed is None else committed, -1 if planned is None else planned)
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _watermark_us(self, read: frozenset[str], seen_us: Mapping[str, int]) -> int | None:
+        """The least of the streams' watermarks; none before each of them has one."""
+        if not read <= seen_us.keys():
+            return None
+        return min(seen_us[key] - self._delays_us[key] for key in read)
+
+    def _late_rows(
+        self, group: Group, read: frozenset[str], rows: Mapping[str, pa.Table], watermark_us: int | None
+    ) -> Mapping[str, Mapping[str, int]]:
+        if watermark_us is None:
+            return {}
+        late = {key: rows[key].filter(pc.field("t") < watermark_us) for key in read if key in rows}
+        if not any(table.num_rows for table in late.values()):
+            return {}
+        with ExitStack() as given:
+            named = {}
+            for key, table in late.items():
+                numbered = table.append_column("id", pa.array(range(table.num_rows), pa.int64()))
+                named[key] = given.enter_context(self._database.given(numbered))
+            return group.late_rows(self._database, named)
+
+
+def _seen(before: Progress, rows: Mapping[str, pa.Table], beats: Mapping[str, int]) -> dict[str, int]:
+    """How far each stream has come."""
+    seen_us = dict(before.seen_us)
+    times = [*beats.items()]
+    times += [(key, pc.max(table["t"]).as_py()) for key, table in rows.items() if table.num_rows]
+    for key, us in times:
+        seen_us[key] = max(us, seen_us.get(key, us))
+    return seen_us

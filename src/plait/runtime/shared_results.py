@@ -1,0 +1,83 @@
+"""Results of many queries in few files: one a micro-batch for all queries whose rows have the same columns.
+
+```
+results/shared-0-5f0c2a91/        queries of one fragment with the same columns and types
+  000000017.parquet               their rows of micro-batch 17, sorted by the first column, `query`
+  _plait.json                     whose rows these are
+```
+
+Files are drafted and renamed as those of a single query (`results_folder`). Rows are in groups of some ten
+thousand, and each group knows its first and last query: whoever reads one query skips the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from plait.batches import BatchRows
+from plait.expressions.arrow import arrow_schema
+from plait.expressions.types import Type
+from plait.runtime import results_folder
+from plait.runtime.folder_names import QUERY_COLUMN as QUERY
+
+ROW_GROUP = 50_000
+
+
+class SharedSink:
+    """The files of queries with the same columns."""
+
+    def __init__(
+        self, folder: Path, columns: Sequence[str], types: Sequence[Type], queries: Sequence[str]
+    ) -> None:
+        self.folder = folder
+        self._schema = arrow_schema(columns, types)
+        self._names = sorted(queries)
+        self._places = {name: place for place, name in enumerate(self._names)}
+
+    def publish(self, batch_id: int, results: Sequence[BatchRows]) -> None:
+        """Write the rows of a batch."""
+        parts = [self._placed(result) for result in results if result.rows.num_rows]
+        if not parts:
+            return
+        rows = _sorted(pa.concat_tables(parts).combine_chunks())
+        whose = rows[QUERY].combine_chunks()
+        rows = rows.set_column(0, QUERY, pa.DictionaryArray.from_arrays(whose, pa.array(self._names)))
+        results_folder.publish(self.folder, f"{batch_id:09d}.parquet", lambda file: _write(rows, file))
+
+    def close(self) -> None:
+        """Nothing is held open between batches."""
+
+    def _placed(self, result: BatchRows) -> pa.Table:
+        """The rows, and before them the place of their query among all."""
+        rows = result.rows.rename_columns(self._schema.names).cast(self._schema)
+        if result.whose is None:
+            (name,) = result.queries
+            whose = pa.array([self._places[name]] * rows.num_rows, pa.int32())
+        else:
+            places = pa.array([self._places.get(name) for name in result.queries], pa.int32())
+            whose = pc.take(places, result.whose)
+        return rows.add_column(0, QUERY, whose)
+
+
+def _sorted(rows: pa.Table) -> pa.Table:
+    """By query. Places are few, which numpy sorts in no time if their type says so."""
+    whose = rows[QUERY].combine_chunks().to_numpy()
+    few = whose.astype(np.int16) if whose.max() <= np.iinfo(np.int16).max else whose
+    return rows if (few[1:] >= few[:-1]).all() else rows.take(np.argsort(few, kind="stable"))
+
+
+def _write(rows: pa.Table, file: IO[bytes]) -> None:
+    pq.write_table(rows, file, row_group_size=ROW_GROUP)
+
+
+def read_shared(path: Path, query: str, schema: pa.Schema) -> pa.Table:
+    """The rows of one query in a file."""
+    rows = pq.read_table(path, columns=[QUERY, *schema.names], filters=[(QUERY, "==", query)])
+    return rows.select(schema.names).cast(schema)

@@ -1,0 +1,10 @@
+"""What queries have in common beyond equal sub-plans: predicates that differ in constants, windows over the
+same stream, projections of the same shape.
+
+| module | decides |
+|---|---|
+| `chains` | the filters and projections above a node, put into one |
+| `patterns` | how the predicates of many queries are told apart in one pass |
+| `shapes` | which projections and filters are equal but for constants |
+| `trees` | which window aggregates share their partials |
+"""

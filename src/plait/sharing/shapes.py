@@ -1,0 +1,73 @@
+"""Filters and projections that are equal but for constants: one statement serves all queries of a shape.
+
+The constants that expressions compare with become further columns, whose values each query gives. Other
+constants stay: some functions need theirs as written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from plait.expressions.nodes import Call, Column, Expression, Literal
+from plait.expressions.types import Type
+
+_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Expressions over the columns of a relation of `width` columns, and over the query's constants after
+    them."""
+
+    width: int
+    terms: tuple[Expression, ...]
+    expressions: tuple[Expression, ...]
+    constants: tuple[Type, ...]
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """What one query computes: a shape with its constants."""
+
+    shape: Shape
+    constants: tuple[Literal, ...]
+
+
+def shaped(width: int, terms: Sequence[Expression], expressions: Sequence[Expression]) -> Shaped:
+    """
+    >>> from plait.expressions.coercion import build, number_literal
+    >>> from plait.expressions.types import INT
+    >>> total = Column(0, INT)
+    >>> few = shaped(1, [build("gt", total, number_literal("5"))], [total])
+    >>> many = shaped(1, [build("gt", total, number_literal("50"))], [total])
+    >>> few.shape == many.shape, few.constants[0].value, many.constants[0].value
+    (True, 5, 50)
+    """
+    lifting = _Lifting(width)
+    lifted_terms = tuple(map(lifting.lifted, terms))
+    lifted_expressions = tuple(map(lifting.lifted, expressions))
+    types = tuple(constant.type for constant in lifting.constants)
+    return Shaped(Shape(width, lifted_terms, lifted_expressions, types), tuple(lifting.constants))
+
+
+class _Lifting:
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self.constants: list[Literal] = []
+
+    def lifted(self, expression: Expression) -> Expression:
+        if not isinstance(expression, Call):
+            return expression
+        is_comparison = expression.function in _COMPARISONS
+        arguments = tuple(
+            self._column(argument)
+            if is_comparison and isinstance(argument, Literal)
+            else self.lifted(argument)
+            for argument in expression.arguments
+        )
+        return Call(expression.function, arguments, expression.to)
+
+    def _column(self, constant: Literal) -> Column:
+        self.constants.append(constant)
+        return Column(self._width + len(self.constants) - 1, constant.type)

@@ -1,0 +1,151 @@
+"""The rows of a shared operator, handed out to the queries that want them, in one pass.
+
+The table of subscriptions has for each query its number, its statement (which expressions are its columns,
+and which condition it has above the operator), the constants of that statement, how it finds its rows
+(`routes`), and the ranges of its windows where the operator's are greater. It is small, and every batch of
+the operator's rows is joined with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
+
+from plait.batches import BatchRows
+from plait.expressions.arrow import arrow_schema
+from plait.expressions.nodes import Literal, conjunction
+from plait.expressions.spark import literal_to_spark, to_spark, type_to_spark
+from plait.sharing.shapes import Shape
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What queries compute of a row: a shape over columns of these names."""
+
+    shape: Shape
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """`constants` are the statement's, `ranges_us` those of the windows of all streams, if they differ."""
+
+    query: str
+    statement: Statement
+    constants: tuple[Literal, ...]
+    ranges_us: tuple[int, ...] = ()
+
+
+class Route(Protocol):
+    """How rows find subscriptions: `plait.spark.routes.Routes`, by the takers' numbers."""
+
+    @property
+    def table_columns(self) -> Sequence[tuple[str, str]]: ...
+    def table_rows(self, taker: int) -> Iterable[Sequence[str]]: ...
+    def condition(self, row: str, table: str) -> str: ...
+
+
+class ByNumber:
+    """Rows that say in a column `number` where they go; each taker has one."""
+
+    table_columns = (("number", "INT"),)
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        self._numbers = numbers
+
+    def table_rows(self, taker: int) -> Iterable[Sequence[str]]:
+        yield [str(self._numbers[taker])]
+
+    def condition(self, row: str, table: str) -> str:
+        return f"{row}.number = {table}.number"
+
+
+class Subscriptions:
+    """Subscription n finds its rows as taker n of the routes. Shared rows have the routes' values.
+
+    `window_end` is how the end of a row's window is written.
+    """
+
+    def __init__(
+        self, subscriptions: Sequence[Subscription], routes: Route, window_end: str | None = None
+    ) -> None:
+        self._subscriptions = subscriptions
+        self._routes = routes
+        self._window_end = window_end
+        self._statements = list(dict.fromkeys(each.statement for each in subscriptions))
+        self._inputs = range(len(subscriptions[0].ranges_us))
+        self._text = self._table_sql()
+
+    def results(self, rows: DataFrame) -> list[BatchRows]:
+        """The rows of all queries. Runs the batch."""
+        table = F.broadcast(rows.sparkSession.sql(self._text)).alias("s")
+        items, conditions = ["s.query", "s.statement"], []
+        for number, statement in enumerate(self._statements):
+            references = [*(f"r.{name}" for name in statement.columns), *self._constants(number)]
+            terms = to_spark(conjunction(statement.shape.terms), references, window_end=self._window_end)
+            conditions.append(f"(s.statement = {number} AND {terms})")
+            for k, expression in enumerate(statement.shape.expressions):
+                value = to_spark(expression, references, window_end=self._window_end)
+                value = f"CAST({value} AS {type_to_spark(expression.type)})"
+                items.append(f"CASE WHEN s.statement = {number} THEN {value} END AS o{number}_{k}")
+        meeting = [
+            f"r.t{right} - r.t{left} < s.r{left} AND r.t{left} - r.t{right} < s.r{right}"
+            for right in self._inputs
+            for left in range(right)
+        ]
+        routed = rows.alias("r").join(table, F.expr(self._routes.condition("r", "s")), "inner")
+        wanted = routed.where(" AND ".join([f"({' OR '.join(conditions)})", *meeting]))
+        return self._by_statement(wanted.selectExpr(*items).toArrow())
+
+    def _by_statement(self, found: pa.Table) -> list[BatchRows]:
+        results = []
+        for number, statement in enumerate(self._statements):
+            rows = found
+            if len(self._statements) > 1:
+                rows = found.filter(pc.equal(found["statement"], number))
+            names = tuple(each.query for each in self._subscriptions if each.statement == statement)
+            columns = [f"o{number}_{k}" for k in range(len(statement.shape.expressions))]
+            schema = arrow_schema(columns, [e.type for e in statement.shape.expressions])
+            results.append(BatchRows(names, rows.select(columns).cast(schema), rows["query"]))
+        return results
+
+    def _constants(self, statement: int) -> list[str]:
+        types = self._statements[statement].shape.constants
+        return [f"CAST(s.s{statement}_q{k} AS {type_to_spark(type_)})" for k, type_ in enumerate(types)]
+
+    def _table_sql(self) -> str:
+        columns = [("query", "INT"), ("statement", "INT"), *self._routes.table_columns]
+        columns += [(f"r{k}", "BIGINT") for k in self._inputs]
+        for number, statement in enumerate(self._statements):
+            columns += [
+                (f"s{number}_q{k}", type_to_spark(t)) for k, t in enumerate(statement.shape.constants)
+            ]
+        rows = []
+        places = [count() for _ in self._statements]  # a query is known by its place among its statement's
+        for number, each in enumerate(self._subscriptions):
+            own = self._statements.index(each.statement)
+            place = str(next(places[own]))
+            constants = []
+            for other, statement in enumerate(self._statements):
+                nulls = ["NULL"] * len(statement.shape.constants)
+                constants += [*map(literal_to_spark, each.constants)] if other == own else nulls
+            ranges = [*map(str, each.ranges_us)]
+            rows += [
+                [place, str(own), *route, *ranges, *constants] for route in self._routes.table_rows(number)
+            ]
+        return values_sql(columns, rows)
+
+
+def values_sql(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> str:
+    """A table as SQL: its columns with Spark's types, and rows of SQL values."""
+    names = [f"c{k}" for k in range(len(columns))]
+    items = [f"CAST({c} AS {type_}) AS {name}" for c, (name, type_) in zip(names, columns, strict=True)]
+    values = ", ".join(f"({', '.join(row)})" for row in rows)
+    return f"SELECT {', '.join(items)} FROM VALUES {values} AS t({', '.join(names)})"

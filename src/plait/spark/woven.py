@@ -1,0 +1,133 @@
+"""Many queries on Spark's own streaming operators: what they have in common is computed once.
+
+A family is computed by one operator, in one StreamingQuery:
+
+| family of | the operator | when rows come out |
+|---|---|---|
+| selects | a filter | at once |
+| joins | a join of rows, by the greatest ranges | at once |
+| window aggregates | partials between the edges of all windows; put together for each window | at ticks |
+
+Filters are relaxed to what any query needs, and each micro-batch of the operator's rows goes to the queries
+that want them, each by its own filter (`subscriptions`). Of rows that come too late, a query misses those
+that it would have wanted: they are rare, and whom they concern is found by a second look at the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
+
+from plait.batches import Batch, Outcome, Processed, Publish, row_counts
+from plait.catalog import Catalog
+from plait.deployment.fragments import Fragment
+from plait.deployment.native_lowering import native_stages
+from plait.expressions.nodes import conjunction
+from plait.expressions.spark import to_spark
+from plait.sharing.joins import WovenJoin
+from plait.sharing.patterns import relaxed
+from plait.sharing.selects import WovenSelect
+from plait.sharing.trees import WovenAggregate
+from plait.spark.late_rows import Counting, LateRows
+from plait.spark.routes import Routes
+from plait.spark.stage_frames import applied, stream_readers
+from plait.spark.stream_rows import RowSource
+from plait.spark.subscriptions import values_sql
+from plait.spark.tree_weave import TreeWeave
+from plait.spark.weaves import JoinWeave, SelectWeave, Weave
+
+
+class WovenComputation:
+    """A family of queries, over scans of all that any of them reads."""
+
+    def __init__(
+        self, fragment: Fragment, catalog: Catalog, sources: RowSource, beats: Path, session: SparkSession
+    ) -> None:
+        self._queries = [member.query for member in fragment.family]
+        self._weave = _weave(fragment, catalog)
+        self._late_rows = LateRows()
+        stages = native_stages(self._weave.plan)
+        readers = stream_readers(stages, catalog, sources, beats)
+        self._takers = {
+            scan.stream.lower(): _Takers(self._weave, number, self._queries)
+            for number, scan in enumerate(self._weave.scans)
+        }
+        for probe in stages.probes:
+            key = probe.scan.stream.lower()
+            items = self._takers[key].items(readers[key].columns_of(probe.scan))
+            self._late_rows.watch(key, readers[key].all_rows, readers[key].in_time_until(probe), items)
+        if self._weave.in_time_until is not None:
+            (scan,) = self._weave.scans
+            key = scan.stream.lower()
+            columns = readers[key].columns_of(scan)
+            wanted = conjunction(list(relaxed([each[0] for each in self._weave.selections])))
+            until = f"CASE WHEN {to_spark(wanted, columns)} THEN {self._weave.in_time_until} END"
+            self._late_rows.watch(key, readers[key].all_rows, until, self._takers[key].items(columns))
+        rows = applied(stages.streaming, readers)
+        self.frame = self._late_rows.beside(self._weave.streamed(rows, session))
+
+    def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Processed:
+        """Compute one batch, publish the rows of all queries, and count what each of them missed."""
+        counting = self._late_rows.counting(frame, batch)
+        results = self._weave.subscriptions.results(self._weave.shared_rows(counting.results))
+        publish(results)
+        rows, late = row_counts(results), self._missed(counting)
+        outcomes = {query: Outcome(rows.get(query, 0), late.get(query, {})) for query in self._queries}
+        return Processed(outcomes, counting.arrived)
+
+    def _missed(self, counting: Counting) -> dict[str, dict[str, int]]:
+        found: dict[str, dict[str, int]] = {}
+        for stream in counting.late:
+            for query, count in self._takers[stream].counts(counting.late_rows(stream)).items():
+                found.setdefault(query, {})[stream] = count
+        return found
+
+
+def _weave(fragment: Fragment, catalog: Catalog) -> Weave:
+    family = fragment.family
+    match family[0]:
+        case WovenSelect():
+            return SelectWeave([each for each in family if isinstance(each, WovenSelect)])
+        case WovenAggregate():
+            return TreeWeave([each for each in family if isinstance(each, WovenAggregate)])
+        case WovenJoin():
+            return JoinWeave([each for each in family if isinstance(each, WovenJoin)], catalog)
+
+
+class _Takers:
+    """Who wants the rows of one of the streams."""
+
+    def __init__(self, weave: Weave, number: int, queries: Sequence[str]) -> None:
+        self._number = number
+        selections = [each[number] for each in weave.selections]
+        wanted = list(dict.fromkeys(selections))
+        self._queries: list[list[str]] = [[] for _ in wanted]
+        for query, selection in zip(queries, selections, strict=True):
+            self._queries[wanted.index(selection)].append(query)
+        self._routes = Routes([weave.patterns[number]], [(each,) for each in wanted])
+
+    def items(self, columns: Sequence[str]) -> list[str]:
+        """The route values of a row of the stream, under names that no other stream has."""
+        values = self._routes.values(columns)
+        return [f"{v} AS late{self._number}_{n}" for v, n in zip(values, self._routes.names, strict=True)]
+
+    def counts(self, late: DataFrame) -> dict[str, int]:
+        """How many of these rows each query would have wanted. Runs a job."""
+        names = self._routes.names
+        rows = late.selectExpr("1 AS one", *(f"late{self._number}_{name} AS {name}" for name in names))
+        table = [
+            [str(taker), *route]
+            for taker in range(len(self._queries))
+            for route in self._routes.table_rows(taker)
+        ]
+        sql = values_sql([("taker", "INT"), *self._routes.table_columns], table)
+        takers = F.broadcast(late.sparkSession.sql(sql)).alias("s")
+        wanted = rows.alias("r").join(takers, F.expr(self._routes.condition("r", "s")), "inner")
+        return {
+            query: row["count"]
+            for row in wanted.groupBy("taker").count().collect()
+            for query in self._queries[row["taker"]]
+        }

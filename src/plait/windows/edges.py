@@ -1,0 +1,117 @@
+"""Where time is cut so that every window of several queries is a union of the pieces.
+
+A window of range r and slide d begins and ends at times that form two arithmetic progressions of step d: its
+ticks, and its ticks less r. They are one progression if d divides r. These are the edges of the paper's
+paired windows (aggregates paper, §2): between two of them no window begins or ends, so rows there are always
+in the same windows, and one partial aggregate stands for them.
+
+| paper | here |
+|---|---|
+| r, s | `TickWindow.range_us`, `slide_us` |
+| edge | a time of a `Progression` |
+| fragment, slice | the time from one edge to the next |
+| E, edge rate | `edges_per_s` |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from math import gcd, lcm
+
+from plait.plan.nodes import TickWindow
+
+# A rate of edges is exact for up to so many progressions; beyond, it is an upper bound.
+_MOST_EXACT = 12
+
+
+@dataclass(frozen=True, order=True)
+class Progression:
+    """The times that leave `phase_us` when divided by `step_us`."""
+
+    step_us: int
+    phase_us: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.phase_us < self.step_us:
+            raise ValueError("a phase is not negative and below its step")
+
+    def holds(self, other: Progression) -> bool:
+        """Whether all times of the other are times of this.
+
+        >>> Progression(5, 2).holds(Progression(10, 7)), Progression(10, 7).holds(Progression(5, 2))
+        (True, False)
+        """
+        return other.step_us % self.step_us == 0 and other.phase_us % self.step_us == self.phase_us
+
+    def last_until(self, time_us: int) -> int:
+        """The last time of it that is not after the given one.
+
+        >>> Progression(10, 3).last_until(22), Progression(10, 3).last_until(23)
+        (13, 23)
+        """
+        return time_us - (time_us - self.phase_us) % self.step_us
+
+
+def edges_of(window: TickWindow) -> tuple[Progression, ...]:
+    """Where windows end, and where they begin.
+
+    >>> edges_of(TickWindow(range_us=7, slide_us=3))
+    (Progression(step_us=3, phase_us=0), Progression(step_us=3, phase_us=2))
+    """
+    ends = Progression(window.slide_us, window.offset_us)
+    begins = Progression(window.slide_us, (window.offset_us - window.range_us) % window.slide_us)
+    return (ends,) if begins == ends else (ends, begins)
+
+
+def united(windows: Iterable[TickWindow]) -> tuple[Progression, ...]:
+    """The edges of all windows, without progressions whose times others have.
+
+    >>> united([TickWindow(60, 10), TickWindow(20, 20), TickWindow(15, 10)])
+    (Progression(step_us=10, phase_us=0), Progression(step_us=10, phase_us=5))
+    """
+    kept: list[Progression] = []
+    for progression in sorted({edges for window in windows for edges in edges_of(window)}):
+        if not any(other.holds(progression) for other in kept):
+            kept.append(progression)
+    return tuple(kept)
+
+
+def edges_per_s(progressions: Iterable[Progression]) -> float:
+    """How many different edges there are in a second, on average.
+
+    Exact, by inclusion and exclusion, for a few progressions; a bound from above for many.
+
+    >>> edges_per_s([Progression(2_000_000, 0), Progression(3_000_000, 0)])
+    0.6666666666666666
+    """
+    given = tuple(progressions)
+    if len(given) > _MOST_EXACT:
+        return sum(1e6 / each.step_us for each in given)
+    return sum(sign * 1e6 / common.step_us for sign, common in _intersections(given))
+
+
+def _intersections(progressions: tuple[Progression, ...]) -> Iterator[tuple[int, Progression]]:
+    for size in range(1, len(progressions) + 1):
+        for chosen in combinations(progressions, size):
+            common: Progression | None = chosen[0]
+            for other in chosen[1:]:
+                common = common and intersection(common, other)
+            if common is not None:
+                yield (1 if size % 2 else -1), common
+
+
+def intersection(one: Progression, other: Progression) -> Progression | None:
+    """The times of both, if there are any: again a progression (Chinese remainder theorem).
+
+    >>> intersection(Progression(4, 1), Progression(6, 3))
+    Progression(step_us=12, phase_us=9)
+    """
+    divisor = gcd(one.step_us, other.step_us)
+    apart = other.phase_us - one.phase_us
+    if apart % divisor:
+        return None
+    step = lcm(one.step_us, other.step_us)
+    times = (apart // divisor) * pow(one.step_us // divisor, -1, other.step_us // divisor)
+    return Progression(step, (one.phase_us + times * one.step_us) % step)

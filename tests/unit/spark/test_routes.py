@@ -1,0 +1,183 @@
+"""How rows find their takers in Spark: the SQL itself, run in DuckDB, against each taker's own predicate.
+
+sqlglot puts the SQL into DuckDB's words; what it says (numbers, comparisons, CASE, a join) both have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+import sqlglot
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.workloads.predicates import (
+    COLUMNS,
+    NAMES,
+    PATIENT,
+    Rows,
+    constants,
+    relation,
+    rows,
+    takers,
+    terms_of,
+    true_of,
+)
+
+from plait.engines.duckdb import Database
+from plait.expressions.nodes import Column, Literal, conjunction
+from plait.expressions.types import INT
+from plait.sharing.joins import shifted
+from plait.sharing.patterns import Bound, Pattern, Selection, order
+from plait.spark.routes import Routes, _Cells
+from plait.spark.subscriptions import values_sql
+
+NUMBER = COLUMNS[0]
+ORDERED = tuple({column.type: column for column in COLUMNS}.values())
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Database]:
+    with Database() as opened:
+        yield opened
+
+
+def in_duckdb(sql: str) -> str:
+    (text,) = sqlglot.transpile(sql, read="spark", write="duckdb")
+    return text
+
+
+def bounds(column: Column) -> st.SearchStrategy[Bound]:
+    return st.builds(Bound, constants(column.type), st.booleans(), st.booleans())
+
+
+def takers_found(database: Database, routes: Routes, some: Rows, count: int) -> list[set[int]]:
+    """The numbers of the rows that each taker gets."""
+    table = [[str(taker), *route] for taker in range(count) for route in routes.table_rows(taker)]
+    if not table:  # nobody wants anything
+        return [set() for _ in range(count)]
+    subscriptions = values_sql([("taker", "INT"), *routes.table_columns], table)
+    routed = ", ".join(["id", *routes.items(NAMES)])
+    pairs = database.fetch(
+        in_duckdb(
+            f"SELECT s.taker, r.id FROM (SELECT {routed} FROM rows_given) AS r "
+            f"JOIN ({subscriptions}) AS s ON {routes.condition('r', 's')}"
+        ).replace("rows_given", relation(some))
+    )
+    assert len(set(pairs)) == len(pairs), "a row goes to a taker once"
+    return [{id_ for number, id_ in pairs if number == taker} for taker in range(count)]
+
+
+@PATIENT
+@given(takers(), rows())
+def test_a_row_finds_exactly_the_takers_that_want_it(
+    database: Database, wanting: list[tuple[Selection, ...]], some: Rows
+) -> None:
+    routes = Routes([each.pattern for each in wanting[0]], wanting)
+    predicates = [conjunction([t for each in taker for t in terms_of(each)]) for taker in wanting]
+    assert takers_found(database, routes, some, len(wanting)) == true_of(database, some, predicates)
+
+
+@PATIENT
+@given(st.data(), rows())
+def test_cells_in_sql_are_those_between_the_constants(
+    database: Database, data: st.DataObject, some: Rows
+) -> None:
+    column = data.draw(st.sampled_from(ORDERED))
+    given_bounds = data.draw(st.lists(bounds(column), min_size=1, max_size=6))
+    cells = _Cells(column, [Selection(Pattern(frozenset(), bounded=column), (), tuple(given_bounds))])
+    found = database.fetch(
+        in_duckdb(f"SELECT {cells.sql(NAMES)} FROM rows_given ORDER BY id").replace(
+            "rows_given", relation(some)
+        )
+    )
+    expected = [cell_of(row[column.index], [bound.constant for bound in given_bounds]) for row in some]
+    assert [cell for (cell,) in found] == expected
+
+
+def cell_of(value: Literal, given_constants: Sequence[Literal]) -> int | None:
+    """By looking at all constants: two for each that is less, and one more in a gap."""
+    if value.value is None:
+        return None
+    different = {order(constant) for constant in given_constants}
+    less = len([constant for constant in different if constant < order(value)])
+    return 2 * less if order(value) in different else 2 * less - 1
+
+
+@PATIENT
+@given(st.data())
+def test_an_interval_has_the_cells_of_the_values_that_bounds_leave(data: st.DataObject) -> None:
+    column = data.draw(st.sampled_from(ORDERED))
+    own = data.draw(st.lists(bounds(column), max_size=3))
+    others = data.draw(st.lists(bounds(column), min_size=1, max_size=4))
+    pattern = Pattern(frozenset(), bounded=column)
+    cells = _Cells(column, [Selection(pattern, (), tuple(own)), Selection(pattern, (), tuple(others))])
+    first, last = cells.interval(own)
+    value = data.draw(constants(column.type))
+    cell = cell_of(value, [bound.constant for bound in (*own, *others)])
+    assert cell is not None
+    assert (first <= cell <= last) == all(leaves(bound, value) for bound in own)
+
+
+def leaves(bound: Bound, value: Literal) -> bool:
+    here, there = order(value), order(bound.constant)
+    if here == there:
+        return bound.included
+    return bool(there < here) == bound.lower
+
+
+# What stands in the table
+
+
+def above(constant: int) -> Selection:
+    bound = Bound(Literal(constant, INT), lower=True, included=False)
+    return Selection(Pattern(frozenset(), bounded=NUMBER), (), (bound,))
+
+
+def equal_to(*pairs: tuple[Column, int]) -> Selection:
+    pattern = Pattern(frozenset(), tuple(column for column, _ in pairs))
+    return Selection(pattern, tuple(Literal(constant, INT) for _, constant in pairs))
+
+
+def test_values_that_are_looked_up_are_one_row_a_taker() -> None:
+    wanting = [equal_to((NUMBER, one), (COLUMNS[1], 9)) for one in (4, 5)]
+    routes = Routes([wanting[0].pattern], [(each,) for each in wanting])
+    assert routes.table_columns == [("v0", "INT"), ("v1", "INT")]
+    assert [[*routes.table_rows(taker)] for taker in range(2)] == [[["4", "9"]], [["5", "9"]]]
+    assert routes.items(NAMES) == ["c0 AS v0", "c1 AS v1"]
+    assert routes.condition("r", "s") == "r.v0 = s.v0 AND r.v1 = s.v1"
+
+
+def test_bounds_alone_are_a_row_for_each_cell() -> None:
+    wanting = [above(5), above(7)]
+    routes = Routes([wanting[0].pattern], [(each,) for each in wanting])
+    assert routes.table_columns == [("w0", "INT")]
+    assert [[*routes.table_rows(taker)] for taker in range(2)] == [[["1"], ["2"], ["3"]], [["3"]]]
+    assert routes.condition("r", "s") == "r.w0 = s.w0"
+
+
+def test_bounds_beside_values_are_an_interval_of_cells() -> None:
+    other = shifted(above(5).pattern, 1)
+    wanting = [(equal_to((NUMBER, 4)), Selection(other, (), above(bound).bounds)) for bound in (5, 7)]
+    routes = Routes([each.pattern for each in wanting[0]], wanting)
+    assert routes.table_columns == [("v0", "INT"), ("low0", "INT"), ("high0", "INT")]
+    assert [[*routes.table_rows(taker)] for taker in range(2)] == [[["4", "1", "3"]], [["4", "3", "3"]]]
+    assert routes.condition("r", "s") == "r.v0 = s.v0 AND r.w0 BETWEEN s.low0 AND s.high0"
+
+
+def test_takers_that_differ_in_nothing_have_rows_without_values() -> None:
+    everything = Selection(Pattern(frozenset()))
+    routes = Routes([everything.pattern], [(everything,), (everything,)])
+    assert (routes.names, routes.table_columns, routes.condition("r", "s")) == ([], [], "TRUE")
+    assert [*routes.table_rows(1)] == [[]]
+
+
+def test_a_cell_is_found_by_few_comparisons() -> None:
+    cells = _Cells(NUMBER, [above(constant) for constant in range(1000)])
+    sql = cells.sql(["x"])
+    depth = most = 0
+    for word in sql.split():
+        depth += {"CASE": 1, "END": -1}.get(word, 0)
+        most = max(most, depth)
+    assert most <= 12, "halves of a thousand"
+    assert cells.interval(above(0).bounds) == (1, 1999)
