@@ -190,7 +190,7 @@ def test_a_stream_is_read_once_with_all_columns_that_any_query_needs() -> None:
     scans = [node for each in made.inputs for node in walk_plan(each.plan) if isinstance(node, StreamScan)]
     assert [each.stream for each in made.inputs] == [scan.stream for scan in scans] == ["alarms", "readings"]
     columns = [{field.name for field in scan.columns} for scan in scans]
-    assert columns == [{"plug", "code", "at"}, {"plug", "load", "at"}]
+    assert columns == [{"plug", "code"}, {"plug", "load"}]
 
 
 def test_rows_that_no_query_wants_are_left_to_spark() -> None:
