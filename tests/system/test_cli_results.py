@@ -14,13 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 from tests.workloads.single_queries import outlet_of
 
+from plait.batches import BatchRows
 from plait.catalog import Sink as Declared
 from plait.catalog import SinkKind
 from plait.cli import run
 from plait.expressions.arrow import arrow_schema
 from plait.expressions.types import INT, STRING
 from plait.plan.nodes import Field, StreamScan
-from plait.runtime.outlets import record
+from plait.runtime.outlets import Outlet, record
+from plait.runtime.shared_results import SharedSink
 from plait.runtime.sinks import Sink, sink_for
 from plait.workload import Query
 
@@ -162,3 +164,34 @@ def test_following_ends_with_the_limit(rooms: Sink, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == "plug,room\n1,room 1\n2,room 2\n"
     assert run(["results", "rooms", "--follow", "--limit", "3"]) == 0
     assert capsys.readouterr().out.count("plug   room") == 2
+
+
+def test_queries_that_share_files_are_exported_each_to_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("plait.cli.results.FILES_AT_ONCE", 2)
+    names = ["first", "Second", "third", "none"]
+    folder = tmp_path / "results" / "shared-0-12345678"
+    folder.mkdir(parents=True)
+    Path("plait-state").mkdir()
+    types = (INT, STRING)
+    outlets = [
+        Outlet(name, SinkKind.PARQUET, str(folder), folder, ("plug", "room"), types, is_shared=True)
+        for name in names
+    ]
+    record(Path("plait-state"), outlets)
+    sink = SharedSink(folder, ("plug", "room"), types, names)
+    sink.publish(
+        0, [BatchRows(("first", "Second"), rows(1, 2, 3), pa.chunked_array([[0, 1, 0]], pa.int32()))]
+    )
+    sink.publish(1, [BatchRows(("third",), rows(4))])
+    assert run(["results", "--all", "--output", "tables"]) == 0
+    exported = {name: pq.read_table(Path("tables") / f"{name}.parquet") for name in names}
+    assert {name: table["plug"].to_pylist() for name, table in exported.items()} == {
+        "first": [1, 3],
+        "Second": [2],
+        "third": [4],
+        "none": [],
+    }
+    assert all(table.schema == SCHEMA for table in exported.values())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from time import sleep
@@ -30,11 +32,13 @@ from plait.quantity_text import counted
 from plait.runtime import DEFAULT_STATE
 from plait.runtime.arrow_rows import ArrowRows, json_lines
 from plait.runtime.outlets import Outlet, find, recorded
-from plait.runtime.results import batches, follow, table
+from plait.runtime.results import batches, follow, shared_batches, table
 from plait.table_text import csv_text
 
 FORMATS = ("table", "csv", "json", "parquet")
 POLL_SECONDS = 0.3
+# Files that are written at the same time: a process may have a thousand open.
+FILES_AT_ONCE = 200
 
 
 class QueryName(click.ParamType[str]):
@@ -204,12 +208,31 @@ def _export_all(outlets: Iterable[Outlet], folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ExternalError("output", f"cannot make the folder {folder}: {error.strerror}") from None
+    sharing: defaultdict[Path, list[Outlet]] = defaultdict(list)
     for outlet in outlets:
         if outlet.folder is None:
             click.echo(f"{outlet.query}: left out, its rows go to {outlet.destination}", err=True)
+        elif outlet.is_shared:
+            sharing[outlet.folder].append(outlet)
         else:
             _write_parquet(outlet, _batches(outlet, None), folder / f"{outlet.query}.parquet")
             click.echo(f"wrote {folder / outlet.query}.parquet", err=True)
+    for members in sharing.values():
+        for start in range(0, len(members), FILES_AT_ONCE):
+            _export_shared(members[start : start + FILES_AT_ONCE], folder)
+
+
+def _export_shared(outlets: Sequence[Outlet], folder: Path) -> None:
+    """Queries whose rows are in the same files, which are read once for all of them."""
+    with ExitStack() as opened:
+        writers = {}
+        for outlet in outlets:
+            file = opened.enter_context(written_atomically(folder / f"{outlet.query}.parquet"))
+            writers[outlet.query] = opened.enter_context(pq.ParquetWriter(file, outlet.schema))
+        for outlet, rows in shared_batches(outlets):
+            writers[outlet.query].write_table(rows)
+    for outlet in outlets:
+        click.echo(f"wrote {folder / outlet.query}.parquet", err=True)
 
 
 def _write_parquet(outlet: Outlet, tables: Iterable[pa.Table], path: Path) -> None:

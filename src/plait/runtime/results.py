@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 from plait.errors import ExternalError, UserError
 from plait.runtime.outlets import Outlet
 from plait.runtime.results_folder import batch_files
-from plait.runtime.shared_results import read_shared
+from plait.runtime.shared_results import read_all_shared, read_shared
 
 
 def batches(outlet: Outlet, after: int = -1) -> Iterator[tuple[int, pa.Table]]:
@@ -27,14 +28,21 @@ def batches(outlet: Outlet, after: int = -1) -> Iterator[tuple[int, pa.Table]]:
             f"the rows of `{outlet.query}` go to {outlet.destination}",
             hint="Plait reads results that are files: sink = 'parquet', which is the default, or 'json'",
         )
-    if not outlet.folder.is_dir():
-        raise UserError(
-            "results-gone",
-            f"the results of `{outlet.query}` are not in {outlet.folder}",
-            hint="if they were moved, say where to with --results DIR",
-        )
-    for file in batch_files(outlet.folder, after):
+    for file in batch_files(_existing(outlet), after):
         yield file.batch_id, _read(file.path, outlet)
+
+
+def shared_batches(outlets: Sequence[Outlet]) -> Iterator[tuple[Outlet, pa.Table]]:
+    """The same for several queries that share a folder; each file is read once."""
+    first = outlets[0]
+    assert first.folder is not None, first.query
+    by_name = {outlet.query: outlet for outlet in outlets}
+    for file in batch_files(_existing(first)):
+        with _readable(file.path):
+            found = [*read_all_shared(file.path, first.schema)]
+        for query, rows in found:
+            if query in by_name:
+                yield by_name[query], rows
 
 
 def table(outlet: Outlet) -> pa.Table:
@@ -56,15 +64,33 @@ def follow(outlet: Outlet, wait: Callable[[], object]) -> Iterator[pa.Table]:
         wait()
 
 
+def _existing(outlet: Outlet) -> Path:
+    assert outlet.folder is not None, outlet.query
+    if not outlet.folder.is_dir():
+        raise UserError(
+            "results-gone",
+            f"the results of `{outlet.query}` are not in {outlet.folder}",
+            hint="if they were moved, say where to with --results DIR",
+        )
+    return outlet.folder
+
+
 def _read(path: Path, outlet: Outlet) -> pa.Table:
     schema = outlet.schema
-    try:
+    with _readable(path):
         if outlet.is_shared:
             return read_shared(path, outlet.query, schema)
         if path.suffix == ".parquet":
             with pq.ParquetFile(path) as file:
                 return file.read().cast(schema)
         return _parsed(path.read_text(encoding="utf-8"), schema)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+        return
     except OSError as error:
         reason = error.strerror or str(error)
     except (pa.ArrowException, ValueError, LookupError, TypeError, ArithmeticError) as error:

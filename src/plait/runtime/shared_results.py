@@ -12,7 +12,7 @@ thousand, and each group knows its first and last query: whoever reads one query
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -81,3 +81,15 @@ def read_shared(path: Path, query: str, schema: pa.Schema) -> pa.Table:
     """The rows of one query in a file."""
     rows = pq.read_table(path, columns=[QUERY, *schema.names], filters=[(QUERY, "==", query)])
     return rows.select(schema.names).cast(schema)
+
+
+def read_all_shared(path: Path, schema: pa.Schema) -> Iterator[tuple[str, pa.Table]]:
+    """The rows of each query that has some in a file, by its name."""
+    rows = pq.read_table(path)
+    whose = rows[QUERY].combine_chunks().cast(pa.string())
+    encoded = whose.dictionary_encode()  # in the order in which they come, which is sorted
+    ends = np.searchsorted(encoded.indices.to_numpy(), np.arange(len(encoded.dictionary)), side="right")
+    begin = 0
+    for name, end in zip(encoded.dictionary.to_pylist(), ends.tolist(), strict=True):
+        yield name, rows.slice(begin, end - begin).select(schema.names).cast(schema)
+        begin = end

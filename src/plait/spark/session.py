@@ -45,6 +45,8 @@ _CHEAP_BATCHES = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
     "spark.sql.adaptive.enabled": "false",
+    # Rows are handed over in few large pieces.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.streaming.minBatchesToRetain": "5",
     # The names of all files read so far are written anew so many batches apart.
     "spark.sql.streaming.fileSource.log.compactInterval": "100",
