@@ -7,12 +7,13 @@ The frame is the union of all streams, with these columns:
 |---|---|
 | `stream` | the number of the stream |
 | `t` | the event time in microseconds; NULL in bad records |
-| `good` | whether it is a row; else it is a bad record, or a beat, of which a time is all there is |
+| `kind` | whether it is a row, a bad record, or a beat, of which a time is all there is |
 | `wanted` | whether any query may want the row |
 | `reason`, `record` | of a bad record, why it is one, and its text |
 | `s0_c0`, `s0_c1`, … | the columns of that stream; NULL in rows of others |
 
-A batch is collected by a single action, as Arrow, and handed over stream by stream.
+A batch is collected by a single action, as Arrow, and handed over stream by stream. What is filtered away is
+counted on the way, which is not for nothing: Spark does that row by row, without compiling it.
 """
 
 from __future__ import annotations
@@ -30,8 +31,12 @@ from plait.batches import Arrived, Batch, Outcome, Processed, Publish
 from plait.catalog import Catalog
 from plait.deployment.row_by_row import RowByRow
 from plait.expressions.arrow import arrow_schema
+from plait.expressions.nodes import TRUE
 from plait.expressions.spark import to_spark, type_to_spark
 from plait.spark.stream_rows import RecordSource, StreamRows
+
+# Kinds.
+_ROW, _BAD, _BEAT = 0, 1, 2
 
 
 class Queries(Protocol):
@@ -54,17 +59,17 @@ class TrunkRows:
         queries: Queries,
     ) -> None:
         self._scans = {key: each.scan for key, each in inputs.items()}
+        self._filtered = [n for n, each in enumerate(inputs.values()) if each.predicate != TRUE]
         self._queries = queries
         frames = []
         for number, (key, scan) in enumerate(self._scans.items()):
             rows = StreamRows(key, [scan], catalog, sources.records_and_beats, beats)
             own = rows.columns_of(scan)
-            is_good = "NOT beat AND reason IS NULL"
             items = [
                 f"{number} AS stream",
                 "CASE WHEN reason IS NULL THEN unix_micros(t) END AS t",
-                f"{is_good} AS good",
-                f"{is_good} AND coalesce({to_spark(inputs[key].predicate, own)}, FALSE) AS wanted",
+                f"CASE WHEN beat THEN {_BEAT} WHEN reason IS NOT NULL THEN {_BAD} ELSE {_ROW} END AS kind",
+                f"coalesce({to_spark(inputs[key].predicate, own)}, FALSE) AS wanted",
                 "reason",
                 "record",
             ]
@@ -79,39 +84,37 @@ class TrunkRows:
 
     def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Processed:
         """Hand the rows of a batch over; what came of it for each query, and what each stream brought."""
-        observation = Observation()
-        counts = []
-        for number in range(len(self._scans)):
-            is_its = F.col("stream") == number
-            counts += [
-                F.max(F.when(is_its, F.col("t"))).alias(f"seen_{number}"),
-                F.max(F.when(is_its & F.col("good"), F.col("t"))).alias(f"last_{number}"),
-                F.count_if(is_its & F.col("good")).alias(f"read_{number}"),
-            ]
-        taken = frame.observe(observation, *counts).where("wanted OR reason IS NOT NULL").drop("good")
-        table = taken.toArrow()
-        seen = observation.get
-        keys = [*self._scans]
-        bad = self._bad_records(table)
-        if any(bad):
-            table = table.filter(table["wanted"])
-        beats = {key: seen[f"seen_{n}"] for n, key in enumerate(keys) if seen[f"seen_{n}"] is not None}
-        rows = {key: self._rows_of(number, key, table) for number, key in enumerate(keys)}
-        arrived = {key: Arrived(seen[f"read_{n}"], seen[f"last_{n}"], bad[n]) for n, key in enumerate(keys)}
-        return Processed(self._queries.apply(batch, rows, beats, publish), arrived)
+        observation, counts = Observation(), []
+        for number in self._filtered:
+            is_its_row = (F.col("stream") == number) & (F.col("kind") == _ROW)
+            counts.append(F.max(F.when(is_its_row, F.col("t"))).alias(f"last_{number}"))
+            counts.append(F.count_if(is_its_row).alias(f"read_{number}"))
+        observed = frame.observe(observation, *counts) if counts else frame
+        table = observed.where(f"wanted OR kind != {_ROW}").drop("wanted").toArrow()
+        rows, bad, beats = (table.filter(pc.equal(table["kind"], kind)) for kind in (_ROW, _BAD, _BEAT))
+        own = {key: self._rows_of(number, key, rows) for number, key in enumerate(self._scans)}
+        records = self._bad_records(bad)
+        arrived, reached = {}, {}
+        for number, (key, its) in enumerate(own.items()):
+            read, last_us = its.num_rows, pc.max(its["t"]).as_py()
+            if number in self._filtered:
+                read, last_us = observation.get[f"read_{number}"], observation.get[f"last_{number}"]
+            arrived[key] = Arrived(read, last_us, records[number])
+            beaten_us = pc.max(beats.filter(pc.equal(beats["stream"], number))["t"]).as_py()
+            reached[key] = max((us for us in (last_us, beaten_us) if us is not None), default=None)
+        known = {key: us for key, us in reached.items() if us is not None}
+        return Processed(self._queries.apply(batch, own, known, publish), arrived)
 
-    def _bad_records(self, table: pa.Table) -> list[list[dict[str, str]]]:
+    def _bad_records(self, bad: pa.Table) -> list[list[dict[str, str]]]:
         """Those of each stream."""
         found: list[list[dict[str, str]]] = [[] for _ in self._scans]
-        if table["reason"].null_count < table.num_rows:
-            bad = table.filter(pc.is_valid(table["reason"])).select(["stream", "reason", "record"])
-            for record in bad.to_pylist():
-                found[record.pop("stream")].append(record)
+        for record in bad.select(["stream", "reason", "record"]).to_pylist():
+            found[record.pop("stream")].append(record)
         return found
 
-    def _rows_of(self, number: int, key: str, table: pa.Table) -> pa.Table:
+    def _rows_of(self, number: int, key: str, rows: pa.Table) -> pa.Table:
         names = [f"c{k}" for k in range(len(self._scans[key].columns))]
-        own = table if len(self._scans) == 1 else table.filter(pc.equal(table["stream"], number))
+        own = rows if len(self._scans) == 1 else rows.filter(pc.equal(rows["stream"], number))
         schema = arrow_schema(names, self._scans[key].types).append(pa.field("t", pa.int64()))
         columns = own.select([*(f"s{number}_{name}" for name in names), "t"])
         return columns.rename_columns([*names, "t"]).cast(schema)
