@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from tests.differential import shared_way
 from tests.differential.database_way import HandedOver
 from tests.differential.harness import definition
 from tests.differential.lateness import late_for_database
 from tests.differential.queries import KINDS
+from tests.differential.result_rows import rows_of
 from tests.differential.test_late_rows import LATE_ROWS, _queries
+from tests.differential.variants import with_variants
 from tests.differential.workloads import random_workload
 
-from plait.evaluator import difference
+from plait import language
+from plait.batches import Batch, BatchRows
+from plait.engines.shared import tree
+from plait.engines.shared.group import SharedQuery
+from plait.engines.shared.trunk import Trunk
+from plait.evaluator import StoredData, difference, evaluate
+from plait.expressions.types import INT, TIMESTAMP
+from plait.plan.nodes import Field, StreamScan
+from plait.rewrite import canonicalise
+from plait.runtime.beats import END_OF_TIME_US
+from plait.space import stream_of
 
 
 @pytest.mark.parametrize("seed", range(30, 34))
@@ -45,6 +60,56 @@ def test_rows_that_no_query_wants_make_no_difference(tmp_path: Path) -> None:
         handed_over += ran.handed_over
         all_rows += sum(len(workload.rows[stream]) for stream in ran.streams)
     assert handed_over < all_rows
+
+
+def test_sums_of_few_pieces_are_those_of_prefix_sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prefix sums are for groups that have rows most of the time."""
+    monkeypatch.setattr(tree, "_FEW", -1)
+    monkeypatch.setattr(tree, "_SPARSE", 0)
+    workload = with_variants(random_workload(40, ("aggregate",) * 6), 3, random.Random(40))
+    expected = definition(workload)
+    with HandedOver(workload, tmp_path) as given:
+        ran = shared_way.run(given, tmp_path)
+    for query in workload.queries:
+        assert not difference(expected[query.name], ran.rows(query.name)), query
+
+
+def test_ticks_before_the_offset_of_a_window(tmp_path: Path) -> None:
+    """Times below the offset, of which the remainder is negative: another query's edges are there."""
+    sql = """
+    CREATE STREAM s (v INT, at TIMESTAMP, WATERMARK FOR at AS at);
+    CREATE CONTINUOUS QUERY days AS SELECT count(*) AS n, window_end FROM s [RANGE 1 DAY];
+    CREATE CONTINUOUS QUERY decades AS SELECT count(*) AS n, window_end FROM s
+      GROUP BY window(at, '3650 days', '3650 days', '3000 days');
+    """
+    workload = language.load_text(sql)
+    scans = {"s": StreamScan("s", (Field("v", INT), Field("at", TIMESTAMP)))}
+    queries = [
+        SharedQuery(query.name, stream_of(canonicalise(query.plan))) for query in workload.queries.values()
+    ]
+    trunk = Trunk(queries, workload.catalog.streams, scans, tmp_path / "trunk.duckdb")
+    moment = datetime(1975, 1, 1, tzinfo=UTC)
+    row = pa.table(
+        {
+            "c0": pa.array([1], pa.int32()),
+            "c1": pa.array([moment], pa.timestamp("us", "UTC")),
+            "t": pa.array([int(moment.timestamp()) * 1_000_000]),
+        }
+    )
+    given: dict[str, list[object]] = {}
+
+    def publish(results: Sequence[BatchRows]) -> None:
+        for name in ("days", "decades"):
+            rows = [r.of({name}).rows for r in results if name in r.queries]
+            given.setdefault(name, []).extend(row for table in rows for row in rows_of(table))
+
+    trunk.apply(Batch(0), {"s": row}, {}, publish)
+    trunk.apply(Batch(1), {"s": row.slice(1)}, {"s": END_OF_TIME_US}, publish)
+    trunk.close()
+    with StoredData.from_rows(workload.catalog, {"s": [(1, moment.replace(tzinfo=None))]}) as data:
+        for name, rows in given.items():
+            assert rows == [*evaluate(workload.query(name), data).rows], name
+    assert all(given.values())
 
 
 @pytest.mark.parametrize("seed", [0, 4])

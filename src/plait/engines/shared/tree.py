@@ -6,8 +6,8 @@ number of queries or windows:
 
 1. Which ticks there are: those of each window that hold a piece with rows. Each is a range of pieces,
    `(low, high]`.
-2. If all that a window needs is exact, prefix sums: the sums up to `high` less those up to `low`, of every
-   group. Otherwise the pieces of each range are put together.
+2. If all that a window needs is exact, and most groups have rows in most pieces, prefix sums: the sums up to
+   `high` less those up to `low`, of every group. Otherwise the pieces of each range are put together.
 3. One statement a shape turns the rows of its queries' windows into result rows, each with its query.
 
 What is needed of a group that has no rows in a range is nothing: it gives no row.
@@ -31,6 +31,10 @@ from plait.sharing.shapes import Shape
 from plait.sharing.trees import TreeKey, WovenAggregate
 from plait.windows.edges import Progression, united
 from plait.windows.partials import ROWS, Partial, PartialKind, partials_of
+
+# Prefix sums of so many rows are made without a thought; of more, if at least every so many has a partial.
+_FEW = 5_000_000
+_SPARSE = 4
 
 
 @dataclass(frozen=True)
@@ -123,18 +127,30 @@ class Tree:
             f"FROM (SELECT DISTINCT edge FROM {self._name} WHERE edge < {now_us})"
         )
         database.execute(f"CREATE OR REPLACE TEMP TABLE {ticks} AS {self._ticks(edges, before_us, now_us)}")
+        is_dense = self._is_dense(database, edges, now_us)
         for statement, members in self._statements().items():
-            finals = (
-                self._prefix_finals(edges, ticks) if statement.exact else self._joined_finals(edges, ticks)
-            )
+            by_prefix = statement.exact and is_dense
+            finals = self._prefix_finals(edges, ticks) if by_prefix else self._joined_finals(edges, ticks)
             yield self._shaped_rows(database, finals, statement, members)
+
+    def _is_dense(self, database: Database, edges: str, now_us: int) -> bool:
+        """Whether most groups have rows in most pieces: prefix sums have a row for each of both."""
+        ((partials,),) = database.fetch(f"SELECT count(*) FROM {self._name} WHERE edge < {now_us}")
+        ((pieces,),) = database.fetch(f"SELECT count(*) FROM {edges}")
+        if partials * pieces <= _FEW:
+            return True
+        group = ", ".join(["variant", *self._key_names])
+        ((groups,),) = database.fetch(f"SELECT count(*) FROM (SELECT DISTINCT {group} FROM {self._name})")
+        return bool(groups * pieces <= max(_FEW, _SPARSE * partials))
 
     def _ticks(self, edges: str, before_us: int, now_us: int) -> str:
         windows = ", ".join(
             f"({n}, {t.variant}, {t.window.range_us}, {t.window.slide_us}, {t.window.offset_us})"
             for n, t in enumerate(self._targets)
         )
-        after = "greatest(edge, {0}) - (greatest(edge, {0}) - o) % s + s".format(f"{before_us}::BIGINT")
+        # The first tick after an edge. The remainder is taken twice: that of a negative number is negative.
+        start = f"greatest(edge, {before_us}::BIGINT)"
+        after = f"{start} - (({start} - o) % s + s) % s + s"
         return (
             f"WITH w(target, variant, r, s, o) AS (VALUES {windows}), "
             "x AS (SELECT DISTINCT target, variant, r, "
