@@ -353,7 +353,7 @@ def test_a_state_of_other_queries_that_ran_together(place: Path, text: str, chan
 def test_a_state_of_another_planner(place: Path) -> None:
     error = refused(place, planner="independent")
     assert error.code == "state-changed"
-    assert "planned by plait, now by independent" in error.detail
+    assert "with the planner plait, not with independent" in error.message
 
 
 @pytest.mark.usefixtures("no_spark", "begun")

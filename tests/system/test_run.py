@@ -267,7 +267,7 @@ def test_rows_may_be_given_in_python(folder: Path, spark: SparkSession) -> None:
 
 def test_a_state_is_gone_on_with_by_the_planner_that_began_it(session: plait.Session, folder: Path) -> None:
     finish(session, folder, planner="plait")
-    with pytest.raises(UserError, match="planned by plait, now by independent"):
+    with pytest.raises(UserError, match="with the planner plait, not with independent"):
         start(session, folder)
     add_noon(folder)
     finish(session, folder, planner="plait", drain=True)

@@ -44,6 +44,7 @@ from plait.plan.nodes import (
     walk_plan,
 )
 from plait.quantity_text import counted
+from plait.sharing.chains import comes_at_once
 from plait.sharing.families import Families, families
 
 NAMES_SHOWN = 5
@@ -209,6 +210,9 @@ def _sharing_text(fragment: Fragment, query: str) -> str:
             if query in names:
                 others = [name for name in names if name != query]
                 return f"{what} serves {_few([query, *others])}; {when}" if others else when
+    plan = next(result.plan for result in fragment.results if result.query == query)
+    if comes_at_once(plan):
+        return "results come at once"
     return "a result comes once the watermark has made it final"
 
 

@@ -328,9 +328,13 @@ def _other_version(path: Path, product: str, theirs: str, ours: str) -> UserErro
 
 
 def _check_declarations(path: Path, manifest: Manifest, now: Declarations, planner: str) -> None:
-    changes = difference(manifest.declarations, now)
     if manifest.planner != planner:
-        changes = f"planned by {manifest.planner}, now by {planner}\n{changes}".strip()
+        raise UserError(
+            "state-changed",
+            f"the state in {path} was begun with the planner {manifest.planner}, not with {planner}",
+            hint=f"go on with --planner {manifest.planner}; or {ANEW}",
+        )
+    changes = difference(manifest.declarations, now)
     if changes:
         raise UserError(
             "state-changed",

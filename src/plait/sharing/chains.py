@@ -6,7 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from plait.expressions.nodes import Column, Expression, conjuncts, substitute
-from plait.plan.nodes import Filter, Node, Project, StreamScan
+from plait.plan.nodes import (
+    Filter,
+    Join,
+    Node,
+    OuterJoin,
+    OuterKind,
+    Project,
+    Static,
+    StreamScan,
+    TableScan,
+    Union,
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +43,29 @@ def chain_above(plan: Node) -> Chain:
         case _:
             columns = tuple(Column(index, type_) for index, type_ in enumerate(plan.types))
             return Chain(plan, (), columns)
+
+
+def comes_at_once(plan: Node) -> bool:
+    """Whether each row of a result is made of a single row of a stream: then nothing of it has to wait.
+
+    Rows of streams may be filtered, projected, united, and looked up in tables.
+    """
+    match plan:
+        case StreamScan() | TableScan():
+            return True
+        case Filter(source) | Project(source):
+            return comes_at_once(source)
+        case Union(inputs):
+            return all(map(comes_at_once, inputs))
+        case Join(inputs):
+            moving = [source for source in inputs if not isinstance(source.timing, Static)]
+            return len(moving) <= 1 and all(map(comes_at_once, inputs))
+        case OuterJoin(OuterKind.LEFT, left, right):
+            return isinstance(right.timing, Static) and comes_at_once(left)
+        case OuterJoin(OuterKind.RIGHT, left, right):
+            return isinstance(left.timing, Static) and comes_at_once(right)
+        case _:
+            return False
 
 
 def inputs_of(plan: Node) -> Iterator[Node]:

@@ -152,7 +152,7 @@ def test_secrets_are_written_by_their_names(tmp_path: Path) -> None:
 
 def test_another_planner_is_a_change(tmp_path: Path) -> None:
     now = begun(tmp_path / "state", READINGS, HIGH)
-    with pytest.raises(UserError, match="planned by independent, now by plait"):
+    with pytest.raises(UserError, match="with the planner independent, not with plait"):
         StateFolder.open(tmp_path / "state", now, planner="plait", spark="4.2.0", drain=False)
 
 

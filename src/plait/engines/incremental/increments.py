@@ -46,6 +46,14 @@ class Increments:
             f"INSERT INTO {self._layout.given[node].table} SELECT {', '.join([*items, 't'])} FROM {rows}"
         )
 
+    def hold(self, database: Database, node: Node, rows: str) -> None:
+        """Have rows of an input for this batch alone."""
+        items = [f"c{k}::{type_to_duckdb(type_)} AS c{k}" for k, type_ in enumerate(node.types)]
+        table = self._layout.given[node].table
+        database.execute(
+            f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT {', '.join([*items, 't'])} FROM {rows}"
+        )
+
     def results(
         self, database: Database, tables: Mapping[str, Path], before_us: int, now_us: int
     ) -> Iterator[tuple[Node, pa.Table]]:

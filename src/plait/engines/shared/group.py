@@ -5,6 +5,7 @@
 | rows of one stream | one pass (`selects`), at once |
 | joins of rows | one delta join a family (`joins`), at once |
 | window aggregates of one stream | one tree for all windows (`tree`), when the watermark has passed a tick |
+| rows looked up in tables, or united | its plan, over the rows of the batch, at once |
 | anything else | its plan, over rows that are stored once for all of them (`incremental.increments`) |
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -19,6 +21,7 @@ import pyarrow as pa
 
 from plait.batches import BatchRows
 from plait.engines.duckdb import Database
+from plait.engines.incremental.bands import BEGINNING_US, END_US
 from plait.engines.incremental.increments import Increments
 from plait.engines.shared.joins import SharedJoin
 from plait.engines.shared.selects import SelectPass
@@ -26,7 +29,7 @@ from plait.engines.shared.tree import Tree
 from plait.expressions.duckdb import to_duckdb
 from plait.expressions.nodes import conjunction
 from plait.plan.nodes import Node, StreamScan
-from plait.sharing.chains import chain_above, inputs_of
+from plait.sharing.chains import chain_above, comes_at_once, inputs_of
 from plait.sharing.families import families
 
 
@@ -57,12 +60,11 @@ class Group:
         self._trees = [Tree(f"{name}tree_{n}_", each) for n, each in enumerate(found.aggregates)]
         self._joins = [SharedJoin(f"{name}join_{n}_", each) for n, each in enumerate(found.joins)]
         others = [query for query in queries if query.name in found.others]
-        plans = [query.plan for query in others]
-        inputs = [node for plan in plans for node in inputs_of(plan)]
-        self._others = Increments(plans, inputs, name)
-        self._names: dict[Node, tuple[str, ...]] = {
-            plan: tuple(query.name for query in others if query.plan == plan) for plan in plans
-        }
+        self._at_once = _increments([q.plan for q in others if comes_at_once(q.plan)], f"{name}now_")
+        self._others = _increments([q.plan for q in others if not comes_at_once(q.plan)], name)
+        self._names: dict[Node, list[str]] = {}
+        for query in others:
+            self._names.setdefault(query.plan, []).append(query.name)
 
     def tables(self) -> Iterator[str]:
         """The statements that make the tables of the state."""
@@ -91,9 +93,14 @@ class Group:
         for tree in self._trees:
             tree.take(database, arrived.rows[tree.stream], before_us)
             yield from map(_numbered, tree.results(database, before_us, now_us))
+        for node in self._at_once.inputs:
+            self._at_once.hold(database, node, self._input_rows(node, arrived, BEGINNING_US))
         for node in self._others.inputs:
             self._others.take(database, node, self._input_rows(node, arrived, before_us))
-        for plan, rows in self._others.results(database, arrived.tables, before_us, now_us):
+        for plan, rows in chain(
+            self._at_once.results(database, arrived.tables, BEGINNING_US, END_US),
+            self._others.results(database, arrived.tables, before_us, now_us),
+        ):
             yield from (BatchRows((name,), rows) for name in self._names[plan])
 
     def late_rows(self, database: Database, late: Mapping[str, str]) -> Mapping[str, Mapping[str, int]]:
@@ -115,7 +122,7 @@ class Group:
         for node in self._others.inputs:
             stream, ids = self._late_ids(database, node, late)
             for plan, names in self._names.items():
-                if node in inputs_of(plan):
+                if node in inputs_of(plan) and not comes_at_once(plan):
                     yield from ((name, stream, ids) for name in names)
 
     def _late_ids(self, database: Database, node: Node, late: Mapping[str, str]) -> tuple[str, set[int]]:
@@ -141,6 +148,10 @@ class Group:
         references = [f"r.c{places[field.name]}" for field in chain.base.columns]
         items = [f"{to_duckdb(e, references)} AS c{n}" for n, e in enumerate(chain.expressions)]
         return key, items, to_duckdb(conjunction(list(chain.terms)), references)
+
+
+def _increments(plans: Sequence[Node], prefix: str) -> Increments:
+    return Increments(plans, [node for plan in plans for node in inputs_of(plan)], prefix)
 
 
 def _numbered(result: tuple[tuple[str, ...], pa.Table]) -> BatchRows:
