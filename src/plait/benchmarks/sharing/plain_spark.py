@@ -55,7 +55,11 @@ def gate_rows(
         stream("checkins", "flight"),
     )
     pairs = flights.join(bags, F.expr(f"flights_num = baggage_flight AND {meet('flights', 'baggage')}"))
-    both = f"{meet('flights', 'checkins')} AND {meet('baggage', 'checkins')}"
+    # Spark takes one event time for each input of a join: the bag's becomes a number.
+    pairs = pairs.selectExpr(
+        "flights_num", "flights_gate", "flights_at", "baggage_status", "unix_micros(baggage_at) AS bag_us"
+    )
+    both = f"{meet('flights', 'checkins')} AND abs(unix_micros(checkins_at) - bag_us) < {range_s * 1_000_000}"
     triples = pairs.join(checkins, F.expr(f"flights_num = checkins_flight AND {both}"))
     return triples.selectExpr(
         "flights_num AS num", "flights_gate AS gate", "baggage_status AS bag", "checkins_status AS passenger"
