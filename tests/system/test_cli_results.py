@@ -137,8 +137,13 @@ class TestRefusals:
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:
+    """A process that Ctrl-C ends, also if the tests run in the background of a shell, which ignores it."""
     command = [sys.executable, "-m", "plait", "results", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def output(process: subprocess.Popen[str]) -> IO[str]:
