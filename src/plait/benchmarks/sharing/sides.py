@@ -73,8 +73,12 @@ def _stored(folder: Path) -> pa.Table:
 
 
 def differences(ours: Tables, theirs: Tables) -> list[str]:
-    """Queries whose rows are not the same, however they are ordered."""
-    return [name for name in theirs if not _sorted(ours[name]).equals(_sorted(theirs[name]))]
+    """Queries whose rows are not the same, however they are ordered. Types may be written differently."""
+    return [
+        name
+        for name, rows in theirs.items()
+        if not _sorted(ours[name]).equals(_sorted(rows.cast(ours[name].schema)))
+    ]
 
 
 def _sorted(rows: pa.Table) -> pa.Table:
