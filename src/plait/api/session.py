@@ -14,7 +14,7 @@ from plait.api.check import Check, counts_text
 from plait.api.plans import Comparison, Plan
 from plait.api.rows import EvaluatedRows, ResultRows
 from plait.api.running import Running, published
-from plait.deployment.lowering import Engines
+from plait.deployment.lowering import Engines, fragments
 from plait.errors import InfeasibleError, Source, UserError, closest
 from plait.planners import DEFAULT_PLANNER, PLANNERS, driver
 from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
@@ -157,7 +157,6 @@ class Session:
     ) -> str:
         """How queries run, all unless some are named: together in DuckDB, or each by itself, on Spark's own
         operators wherever they can; and where their rows go."""
-        from plait.deployment.lowering import fragments
         from plait.deployment.stage_text import fragment_text
         from plait.runtime.outlets import outlets_of
 
@@ -199,9 +198,9 @@ class Session:
         It goes on until it is stopped or, with `for_seconds`, the time is over. With `available_now` all data
         that is there is processed; with `drain` the streams count as ended after that, which closes every
         window. With the engines `spark`, nothing is computed outside Spark. What is in the folder `state` is
-        gone on with. `streams` gives the rows of streams without
-        connector, as streaming DataFrames. `master` and `log` are for a Spark that is started for this, if
-        this process has none: where it runs, this machine unless given, and whether it shows its logs.
+        gone on with. `streams` gives the rows of streams without connector, as streaming DataFrames. `master`
+        and `log` are for a Spark that is started for this, if this process has none: where it runs, this
+        machine unless given, and whether it shows its logs.
         """
         from plait.runtime.run import Extent, Run
 

@@ -5,30 +5,16 @@ from __future__ import annotations
 import click
 
 from plait.cli.evaluate import FileOrQuery, files_and_queries
-from plait.cli.invocation import OneOf, folder_option, open_session, output_option, progress, write_result
-from plait.deployment.lowering import Engines
-from plait.planners import DEFAULT_PLANNER, PLANNERS
+from plait.cli.invocation import folder_option, open_session, output_option, progress, write_result
+from plait.cli.running_options import engines_option, planner_option
 from plait.runtime import DEFAULT_RESULTS
 
 
 @click.command("explain")
 @click.argument("arguments", metavar="FILE... [QUERY]...", nargs=-1, required=True, type=FileOrQuery())
 @folder_option("--results", DEFAULT_RESULTS, "Where results would go.")
-@click.option(
-    "--planner",
-    default=DEFAULT_PLANNER,
-    show_default=True,
-    type=OneOf(PLANNERS),
-    metavar="NAME",
-    help="plait: queries run together; independent: every query by itself.",
-)
-@click.option(
-    "--engines",
-    default=Engines.ANY.value,
-    show_default=True,
-    type=click.Choice([each.value for each in Engines]),
-    help="spark: nothing is computed outside Spark.",
-)
+@planner_option
+@engines_option
 @output_option
 def command(arguments: tuple[str, ...], results: str, planner: str, engines: str, output: str | None) -> None:
     """Say how a query runs on Spark, and why so.

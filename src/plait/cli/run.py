@@ -19,7 +19,6 @@ import click
 
 from plait.api import Running
 from plait.cli.invocation import (
-    OneOf,
     files_argument,
     folder_option,
     format_or_json,
@@ -33,9 +32,10 @@ from plait.cli.invocation import (
     write_result,
 )
 from plait.cli.quantities import DURATION_S
+from plait.cli.running_options import engines_option, planner_option
 from plait.deployment.lowering import Engines
 from plait.errors import PlaitError
-from plait.planners import DEFAULT_PLANNER, PLANNERS
+from plait.planners import DEFAULT_PLANNER
 from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
 from plait.runtime.progress import line, live_table, summary_json, summary_text
 from plait.runtime.snapshot import RunProgress
@@ -48,21 +48,8 @@ STOPPED_AT_ONCE = 130  # 128 + SIGINT, as shells report it
 
 @click.command("run")
 @files_argument
-@click.option(
-    "--planner",
-    default=DEFAULT_PLANNER,
-    show_default=True,
-    type=OneOf(PLANNERS),
-    metavar="NAME",
-    help="plait: queries run together; independent: every query by itself.",
-)
-@click.option(
-    "--engines",
-    default=Engines.ANY.value,
-    show_default=True,
-    type=click.Choice([each.value for each in Engines]),
-    help="spark: nothing is computed outside Spark.",
-)
+@planner_option
+@engines_option
 @folder_option("--results", DEFAULT_RESULTS, "Where results go.")
 @folder_option("--state", DEFAULT_STATE, "What a later run goes on from.")
 @click.option(

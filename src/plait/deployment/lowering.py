@@ -28,6 +28,7 @@ from plait.errors import InternalError, UnsupportedError
 from plait.expressions.nodes import TRUE, conjuncts, substitute_columns
 from plait.expressions.types import TIMESTAMP
 from plait.plan.nodes import Field, Filter, Node, StreamScan, sources_of, walk_plan
+from plait.sharing.chains import inputs_of
 from plait.sharing.families import families
 from plait.sharing.joins import WovenJoin
 from plait.sharing.patterns import selection_of, wanted_by_any
@@ -68,7 +69,7 @@ def fragments(
 def fragment(result: Result, *, way: Way | None = None) -> Fragment:
     """How a query runs: natively if Spark can, or in the given way: an `UnsupportedError` if it cannot."""
     name, plan = result.query, result.plan
-    inputs = tuple(Input(stream, chain) for stream, chain in _inputs(plan))
+    inputs = tuple(_inputs(plan))
     if way is Way.DATABASE:
         return Fragment(name, (result,), inputs, Way.DATABASE)
     try:
@@ -98,9 +99,8 @@ def _wanted_rows(scan: StreamScan, results: Sequence[Result]) -> Node:
     places = {field.name: index for index, field in enumerate(scan.columns)}
     selections = []
     for result in results:
-        for stream, plan in _inputs(result.plan):
-            simple = row_by_row(plan)
-            if stream.lower() == scan.stream.lower() and simple is not None:
+        for simple in map(row_by_row, inputs_of(result.plan)):
+            if simple.scan.stream == scan.stream:
                 positions = [places[field.name] for field in simple.scan.columns]
                 over_scan = substitute_columns(simple.predicate, positions.__getitem__)
                 selections.append(selection_of(conjuncts(over_scan)))
@@ -176,23 +176,12 @@ def _connected(results: Sequence[Result]) -> list[list[Result]]:
     return [members for _, members in groups]
 
 
-def _inputs(plan: Node) -> Iterator[tuple[str, Node]]:
+def _inputs(plan: Node) -> Iterator[Input]:
     """The largest sub-plans that need neither state nor a second stream, each once."""
-    seen: set[Node] = set()
-    stack = [plan]
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        simple = row_by_row(node)
-        if simple is not None:
-            yield simple.scan.stream, node
-        else:
-            stack.extend(reversed(node.inputs))
+    return (Input(row_by_row(node).scan.stream, node) for node in inputs_of(plan))
 
 
 def _check_sources(plan: Node, catalog: Catalog) -> None:
-    for stream, _ in _inputs(plan):
-        if stream.lower() not in catalog.streams:
-            raise InternalError("unknown-stream", f"a plan reads `{stream}`, which is not declared")
+    for each in _inputs(plan):
+        if each.stream.lower() not in catalog.streams:
+            raise InternalError("unknown-stream", f"a plan reads `{each.stream}`, which is not declared")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from plait.expressions.nodes import Column, Expression, conjunction, conjuncts, substitute
-from plait.plan.nodes import Filter, Node, Project, StreamScan
+from plait.expressions.nodes import Expression, conjunction
+from plait.plan.nodes import Node, StreamScan
+from plait.sharing.chains import chain_above
 
 
 @dataclass(frozen=True)
@@ -17,23 +18,8 @@ class RowByRow:
     expressions: tuple[Expression, ...]
 
 
-def row_by_row(plan: Node) -> RowByRow | None:
-    """Filters and projections over one scan, all put into one; None if the plan is anything else."""
-    match plan:
-        case StreamScan():
-            columns = (Column(index, type_) for index, type_ in enumerate(plan.types))
-            return RowByRow(plan, conjunction([]), tuple(columns))
-        case Filter(source, predicate):
-            below = row_by_row(source)
-            if below is None:
-                return None
-            terms = (substitute(term, below.expressions.__getitem__) for term in conjuncts(predicate))
-            return RowByRow(below.scan, conjunction([*conjuncts(below.predicate), *terms]), below.expressions)
-        case Project(source, expressions):
-            below = row_by_row(source)
-            if below is None:
-                return None
-            computed = tuple(substitute(each, below.expressions.__getitem__) for each in expressions)
-            return RowByRow(below.scan, below.predicate, computed)
-        case _:
-            return None
+def row_by_row(plan: Node) -> RowByRow:
+    """The filters and projections of a fragment's input over its scan, all put into one."""
+    chain = chain_above(plan)
+    assert isinstance(chain.base, StreamScan), plan.kind
+    return RowByRow(chain.base, conjunction(chain.terms), chain.expressions)

@@ -218,19 +218,13 @@ def _sharing_text(fragment: Fragment, query: str) -> str:
 
 @lru_cache(maxsize=8)  # all queries of a fragment may be asked for
 def _families(fragment: Fragment) -> Families:
-    scans = {each.stream.lower(): _scan(each.plan) for each in fragment.inputs}
+    scans = {each.stream.lower(): row_by_row(each.plan).scan for each in fragment.inputs}
     return families(((result.query, result.plan) for result in fragment.results), scans)
 
 
 def _few(names: list[str]) -> str:
     more = len(names) - NAMES_SHOWN
     return ", ".join(names[:NAMES_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def _scan(plan: Node) -> StreamScan:
-    simple = row_by_row(plan)
-    assert simple is not None, plan.kind
-    return simple.scan
 
 
 def _operators(plan: Node, numbers: dict[Node, int], width: int) -> Iterator[str]:
@@ -247,7 +241,6 @@ def _operators(plan: Node, numbers: dict[Node, int], width: int) -> Iterator[str
 
 def _input_text(plan: Node, catalog: Catalog) -> str:
     simple = row_by_row(plan)
-    assert simple is not None, plan.kind
     names = [name.text for name in names_of(simple.scan)]
     text = _read_text(simple.scan, catalog)
     if simple.predicate != TRUE:

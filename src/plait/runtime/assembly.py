@@ -15,13 +15,12 @@ from typing import Protocol, TypeVar
 
 from plait.catalog import Catalog
 from plait.deployment.fragments import Fragment, Way
-from plait.deployment.row_by_row import RowByRow, row_by_row
+from plait.deployment.row_by_row import row_by_row
 from plait.engines.incremental import IncrementalQuery
 from plait.engines.shared.group import SharedQuery
 from plait.engines.shared.trunk import Trunk
 from plait.engines.table_versions import TableVersions
 from plait.errors import UserError
-from plait.plan.nodes import Node
 from plait.runtime import results_folder
 from plait.runtime.checkpoint import Checkpoint
 from plait.runtime.fragment_run import Computation, FragmentRun, counts_of
@@ -162,7 +161,7 @@ def _computation(
         return WovenComputation(fragment, catalog, sources, folder.beats, session)
     checkpoint = Checkpoint(folder.checkpoint)
     if fragment.way is Way.SHARED:
-        inputs = {each.stream.lower(): _row_by_row(each.plan) for each in fragment.inputs}
+        inputs = {each.stream.lower(): row_by_row(each.plan) for each in fragment.inputs}
         scans = {key: each.scan for key, each in inputs.items()}
         streams = {key: catalog.stream(key) for key in scans}
         queries = [SharedQuery(result.query, result.plan) for result in fragment.results]
@@ -175,12 +174,6 @@ def _computation(
     _opened(query, opened)
     query.check_between(checkpoint.last_committed, checkpoint.last_planned)
     return Handover(fragment, catalog, sources, folder.beats, query)
-
-
-def _row_by_row(plan: Node) -> RowByRow:
-    simple = row_by_row(plan)
-    assert simple is not None, plan.kind
-    return simple
 
 
 def check_results(state: StateFolder, fragments: Iterable[Fragment], outlets: Mapping[str, Outlet]) -> None:

@@ -52,7 +52,7 @@ class Handover:
         self._inputs = [each.plan for each in fragment.inputs]
         self._query = query
         self._name = fragment.only.query
-        ways = [_way(plan) for plan in self._inputs]
+        ways = [row_by_row(plan) for plan in self._inputs]
         scans = scans_by_stream(way.scan for way in ways)
         self._streams = list(scans)
         self._shared = {number for number, way in enumerate(ways) if len(scans[way.scan.stream.lower()]) > 1}
@@ -102,12 +102,6 @@ class Handover:
         for name in also:
             schema = schema.append(pa.field(name, pa.int64()))
         return taken.rename_columns([*names, *also]).cast(schema)
-
-
-def _way(plan: Node) -> RowByRow:
-    way = row_by_row(plan)
-    assert way is not None, plan.kind
-    return way
 
 
 def _items(number: int, way: RowByRow, rows: StreamRows) -> Sequence[str]:
