@@ -33,7 +33,7 @@ _RATES = {
     "checkins": (240 / 60, "flight INT, passenger BIGINT, status STRING"),
     "baggage": (500 / 60, "flight INT, tag INT, area STRING, status STRING, weight_kg DECIMAL(5, 1)"),
     "weather": (450 / 300, "city STRING, forecast STRING, celsius INT"),
-    "sales": (70 / 60, "dest STRING, channel STRING, seats INT, fare DECIMAL(7, 2)"),
+    "sales": (70 / 60, "dest STRING, channel STRING, seats INT, fare DECIMAL(8, 2)"),
 }
 
 

@@ -1,0 +1,42 @@
+"""The benchmark of sharing: its workloads are what it says, and its comparison notices what differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from plait import language
+from plait.benchmarks.sharing import aggregates, joins, live, sides
+
+
+def test_a_thousand_queries_have_hundreds_of_windows_that_plain_spark_can_say() -> None:
+    windows = aggregates.random_windows(1_000)
+    assert len({(window.range_s, window.slide_s) for window in windows}) >= 200
+    assert all(window.slide_s <= window.range_s <= 10 * window.slide_s for window in windows)
+    assert aggregates.random_windows(20) == windows[:20]
+
+
+@pytest.mark.parametrize(
+    ("sql", "queries"),
+    [
+        (aggregates.sql(Path("readings"), aggregates.random_windows(30)), 30),
+        (joins.sql(Path("airline"), joins.single_flights(10)), 10),
+        (joins.sql(Path("airline"), joins.ranges_of_flights(10)), 10),
+        (live.airline_sql(), live.AIRLINE_QUERIES),
+        (live.plugs_sql(), live.PLUG_QUERIES),
+    ],
+    ids=["aggregates", "joins", "ranges", "airline", "plugs"],
+)
+def test_workloads_are_declared_rightly(sql: str, queries: int) -> None:
+    assert len(language.load_text(sql).queries) == queries
+
+
+def test_rows_are_compared_by_value_in_any_order() -> None:
+    ours = pa.table({"plug": pa.array([1, 2], pa.int32()), "n": pa.array([5, 6], pa.int64())})
+    never_null = pa.schema([pa.field("plug", pa.int32(), nullable=False), pa.field("n", pa.int64())])
+    theirs = pa.table({"plug": [2, 1], "n": [6, 5]}, schema=never_null)
+    assert sides.differences({"q": ours}, {"q": theirs}) == []
+    assert sides.differences({"q": ours}, {"q": theirs.slice(1)}) == ["q"]
+    assert sides.differences({"q": ours}, {"q": pa.table({"plug": [2, 1], "n": [6, 4]})}) == ["q"]
