@@ -28,7 +28,7 @@ demo: $(RUN) ## A guided tour: check, plan, draw, run on Spark, compare (sets up
 test: test-unit ## All tests, real Spark and the documentation included (brings its own Java where there is none)
 	$(BIN)/python -m pytest -m spark $(ON_SPARK) --numprocesses 2 --dist loadfile
 
-test-unit: $(DEV) ## The tests that need no Java, in a minute and a half
+test-unit: $(DEV) ## The tests that need no Java, within two minutes
 	$(BIN)/python -m pytest -m "not spark" --numprocesses auto
 
 lint: $(DEV) ## Formatting, lint, strict types, direction of imports
