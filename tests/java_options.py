@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
 # For processes that are started with Java's own defaults.
 QUICK_ENVIRONMENT = {"JDK_JAVA_OPTIONS": QUICK}

@@ -28,7 +28,11 @@ ALONE = {4_000: KINDS[:12], 4_001: KINDS[12:24]}
 
 
 def _workload(seed: int) -> RandomWorkload:
-    return with_variants(random_workload(seed), VARIANTS, random.Random(seed))
+    """In half of them all streams are Parquet, which the database reads itself."""
+    made = with_variants(random_workload(seed), VARIANTS, random.Random(seed))
+    if seed % 2 == 0:
+        return made
+    return replace(made, streams=tuple(replace(stream, format="parquet") for stream in made.streams))
 
 
 @pytest.mark.spark
@@ -54,7 +58,7 @@ def test_queries_alone_give_the_rows_of_their_definitions(
     from tests.differential.checking import check_alone
 
     tally = Tally()
-    check_alone(random_workload(seed, ALONE[seed]), spark, tmp_path, tally)
+    check_alone(random_workload(seed, ALONE[seed], cuts=2), spark, tmp_path, tally)
     assert not tally.findings, "\n\n".join(map(str, tally.findings))
     assert tally.queries.total() == len(ALONE[seed])
     assert tally.bites, tally

@@ -152,7 +152,7 @@ def _workload(select: str) -> RandomWorkload:
 
 
 def _stream(relation: Relation, rows: int) -> StoredStream:
-    return arriving(relation, 5_000_000, "parquet", random.Random(rows), rows=rows, cuts=5)
+    return arriving(relation, 5_000_000, "parquet", random.Random(rows), rows=rows, cuts=3)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)

@@ -25,16 +25,38 @@ def set_bad_records_aside(
     `rows` is a table, or a query in parentheses, with the stream's columns as `c0`, `c1`, …; `now` is the
     clock that `max_future` goes by: the machine's unless given.
     """
-    last_allowed_us = LAST_EVENT_TIME_US
-    if stream.max_future_us is not None:
-        last_allowed_us = min(last_allowed_us, microseconds(now or datetime.now(UTC)) + stream.max_future_us)
-    is_good = f"t > 0 AND t <= {last_allowed_us}"
+    is_good = good_times(stream, microseconds(now or datetime.now(UTC)))
     timed = f"(SELECT *, epoch_us(c{position(stream, stream.event_time)}) AS t FROM {rows})"
     database.execute(
         f"CREATE TABLE {table} AS SELECT * FROM {timed} WHERE {is_good} AND t >= {start_us(stream)}"
     )
     ((bad_records,),) = database.fetch(f"SELECT count(*) FROM {timed} WHERE ({is_good}) IS NOT TRUE")
     return int(bad_records)
+
+
+def good_times(stream: Stream, now_us: int) -> str:
+    """Whether the event time `t` of a record, in microseconds, is a good one."""
+    last_us = LAST_EVENT_TIME_US
+    if stream.max_future_us is not None:
+        last_us = min(last_us, now_us + stream.max_future_us)
+    return f"t > 0 AND t <= {last_us}"
+
+
+def reason_why_bad(stream: Stream, time: str, now_us: int) -> str:
+    """An expression that says why a record is bad, NULL for a good one. `time` is its event time."""
+    name, us = stream.event_time, f"epoch_us({time})"
+    shown = f"'the event time `{name}` is ' || {time}"
+    reasons = [
+        f"WHEN {time} IS NULL THEN 'the event time `{name}` is NULL'",
+        f"WHEN {us} <= 0 THEN {shown} || ', which is not after 1970-01-01 00:00:00'",
+        f"WHEN {us} > {LAST_EVENT_TIME_US} THEN 'the event time `{name}` is after the year 9999'",
+    ]
+    if stream.max_future_us is not None:
+        reasons.append(
+            f"WHEN {us} > {now_us + stream.max_future_us} "
+            f"THEN {shown} || ', further ahead than `max_future` allows'"
+        )
+    return f"CASE {' '.join(reasons)} END"
 
 
 def microseconds(time: datetime) -> int:

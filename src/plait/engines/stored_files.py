@@ -19,8 +19,9 @@ one after the other, so that an error can name the one that is wrong.
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from plait.catalog import ColumnDefinition, Relation
 from plait.engines.data_errors import (
@@ -152,18 +153,36 @@ def _source(database: Database, relation: Relation, file: Path, number: int) -> 
 
 
 def _parquet_source(database: Database, relation: Relation, file: Path) -> str:
-    source = f"read_parquet({text_literal(literal_path(file))})"
-    try:
-        schema = database.fetch(f"DESCRIBE SELECT * FROM {source}")
-    except ExternalError as error:
-        raise unreadable(relation, file, error) from None
+    (source,) = parquet_sources(database, relation, [file])
+    return source
+
+
+def parquet_sources(database: Database, relation: Relation, files: Iterable[Path]) -> list[str]:
+    """The rows of Parquet files as queries, one for all files that have the same columns."""
+    alike: dict[tuple[tuple[Any, ...], ...], list[Path]] = {}
+    for file in files:
+        try:
+            schema = database.fetch(f"DESCRIBE SELECT * FROM {_parquet([file])}")
+        except ExternalError as error:
+            raise unreadable(relation, file, error) from None
+        alike.setdefault(tuple(schema), []).append(file)
+    return [_parquet_query(relation, schema, group) for schema, group in alike.items()]
+
+
+def _parquet_query(relation: Relation, schema: Iterable[tuple[Any, ...]], files: Sequence[Path]) -> str:
+    first = files[0]
     items = select_items(
         relation,
         schema,
-        f"in {shown(relation, file)}",
-        lambda column, present: missing_column(relation, column, file, present),
+        f"in {shown(relation, first)}",
+        lambda column, present: missing_column(relation, column, first, present),
     )
-    return f"SELECT {items} FROM {source}"
+    return f"SELECT {items} FROM {_parquet(files)}"
+
+
+def _parquet(files: Iterable[Path]) -> str:
+    paths = ", ".join(text_literal(literal_path(file)) for file in files)
+    return f"read_parquet([{paths}])"
 
 
 def _csv_source(relation: Relation, file: Path, number: int) -> str:

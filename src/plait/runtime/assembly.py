@@ -16,6 +16,7 @@ from typing import Protocol, TypeVar
 from plait.catalog import Catalog
 from plait.deployment.fragments import Fragment, Way
 from plait.deployment.row_by_row import row_by_row
+from plait.engines.duckdb import Database
 from plait.engines.incremental import IncrementalQuery
 from plait.engines.shared.group import SharedQuery
 from plait.engines.shared.trunk import Trunk
@@ -38,6 +39,7 @@ from plait.spark.handover import Handover
 from plait.spark.native import NativeComputation
 from plait.spark.sink import FrameWriter
 from plait.spark.sources import Sources
+from plait.spark.trunk_files import TrunkFiles
 from plait.spark.trunk_rows import TrunkRows
 from plait.spark.woven import WovenComputation
 from plait.workload import Workload
@@ -87,6 +89,7 @@ def assemble(
                 journals[-1],
                 tables,
                 {key: logs[key] for key in own},
+                () if isinstance(computation, TrunkFiles) else fragment.streams,
             )
         )
     intakes: dict[str, Intake] = {}
@@ -167,6 +170,9 @@ def _computation(
         queries = [SharedQuery(result.query, result.plan) for result in fragment.results]
         trunk = _opened(Trunk(queries, streams, scans, folder.database), opened)
         trunk.check_between(checkpoint.last_committed, checkpoint.last_planned)
+        if all(map(sources.has_parquet_files, inputs)):
+            reader = _opened(Database(), opened)
+            return TrunkFiles(inputs, catalog, sources, folder.beats, folder.checkpoint, reader, trunk)
         return TrunkRows(inputs, catalog, sources, folder.beats, trunk)
     result = fragment.only
     plans = {each.plan: catalog.stream(each.stream) for each in fragment.inputs}

@@ -12,7 +12,7 @@ Wherever this ends, Spark runs the batch again over the same rows; each step kno
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
@@ -92,6 +92,7 @@ class FragmentRun(StreamingWork):
         journal: Journal,
         tables: TablesInUse,
         logs: Mapping[str, StreamLog] | None = None,
+        checked: Sequence[str] = (),
     ) -> None:
         super().__init__(_label(fragment), computation.frame, folder.checkpoint)
         self.fragment = fragment
@@ -113,6 +114,7 @@ class FragmentRun(StreamingWork):
         self._checkpoint = Checkpoint(folder.checkpoint)
         self._tables = tables
         self._logs = logs or {}  # of streams that nobody else reads
+        self._checked = checked  # streams whose files Spark reads without looking whether they fit
 
     def start(self, run_name: str, trigger_seconds: float | None) -> None:
         super().start(run_name, trigger_seconds)
@@ -146,7 +148,7 @@ class FragmentRun(StreamingWork):
             log.begin(batch)
         tables = self._tables.begin(self.journal, batch, self._tables_read)
         reach("batch-begun")
-        self._sources.check_batch(self.streams, self._checkpoint.path)
+        self._sources.check_batch(self._checked, self._checkpoint.path)
         late_before_us = self._checkpoint.watermark_us(batch - 1)
         publish = partial(self.publisher.publish, batch)
         processed = self._computation.process(frame, Batch(batch, late_before_us, tables), publish)

@@ -1,14 +1,15 @@
 """Which files a streaming query has come to, as Spark notes it in the checkpoint before it runs a batch.
 
 A source of files notes in `sources/I/` which files each of its steps brought: step k in a file k of its own,
-or in one with all before it (`k.compact`). Which step belongs to which batch is not told reliably: a source
-that a plan reads twice is listed twice among the offsets of a batch, and has one log.
+or in one with all before it (`k.compact`). Which step belongs to which batch is told by `offsets/N`, but only
+if the plan has each source once: one that it reads twice is listed twice there, and has one log.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from plait.errors import ExternalError
@@ -30,15 +31,8 @@ class FileLog:
 
     def news(self) -> list[Path]:
         """Files noted since the last time, or that the next batch may read if this is the first."""
-        try:
+        with _readable(self._checkpoint):
             return [file for folder in self._checkpoint.glob("sources/*") for file in self._new_files(folder)]
-        except (OSError, ValueError, LookupError, TypeError) as error:
-            raise ExternalError(
-                "checkpoint",
-                f"Spark's checkpoint cannot be read: {self._checkpoint}",
-                detail=str(error),
-                hint="start anew with other --state and --results folders",
-            ) from None
 
     def _new_files(self, folder: Path) -> Iterator[Path]:
         steps = {
@@ -51,6 +45,35 @@ class FileLog:
             if step in steps:
                 yield from _files(steps[step], step)
         self._seen[folder] = last
+
+
+class BatchFiles:
+    """The files of each batch of a query that reads nothing but files, each source once. Sources are numbered
+    in the order of the plan."""
+
+    def __init__(self, checkpoint: Path) -> None:
+        self._checkpoint = checkpoint
+
+    def of(self, batch: int, source: int) -> list[Path]:
+        folder = self._checkpoint / "sources" / str(source)
+        with _readable(self._checkpoint):
+            steps = range(self._step(batch - 1, source) + 1, self._step(batch, source) + 1)
+            return [file for step in steps for file in _files(_log_of(folder, step), step)]
+
+    def clock_us(self, batch: int) -> int:
+        """The time that a batch takes for now."""
+        with _readable(self._checkpoint):
+            return int(json.loads(self._offsets(batch)[1])["batchTimestampMs"]) * 1000
+
+    def _step(self, batch: int, source: int) -> int:
+        """The last step of a source that is read by a batch."""
+        if batch < 0:
+            return -1
+        line = self._offsets(batch)[2 + source]
+        return -1 if line == "-" else int(json.loads(line)["logOffset"])
+
+    def _offsets(self, batch: int) -> list[str]:
+        return (self._checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
 
 
 class FilesRead:
@@ -80,6 +103,28 @@ def _status(file: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_size, found.st_mtime_ns
+
+
+@contextmanager
+def _readable(checkpoint: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise ExternalError(
+            "checkpoint",
+            f"Spark's checkpoint cannot be read: {checkpoint}",
+            detail=str(error),
+            hint="start anew with other --state and --results folders",
+        ) from None
+
+
+def _log_of(folder: Path, step: int) -> Path:
+    """The log that holds a step: its own, or the next that holds all before it."""
+    own = folder / str(step)
+    if own.exists():
+        return own
+    number = min(number for file in folder.glob("*.compact") if (number := int(file.stem)) >= step)
+    return folder / f"{number}.compact"
 
 
 def _files(log: Path, step: int) -> Iterator[Path]:

@@ -52,11 +52,7 @@ def explained(error: Exception, what: str) -> PlaitError:
     text = "\n".join(messages)
     reason = reason_of(error)
     if "FileNotFoundException" in text or "FILE_NOT_EXIST" in "\n".join(_messages(error)):
-        return UserError(
-            "data-gone",
-            f"{what} needs a file that is not there any more{_named(text)}",
-            hint="bring it back (an empty file of that name, to do without its rows) and start again",
-        )
+        return data_gone(what, _named(text))
     if found := _TYPE.search(text):
         column, declared, stored = found.groups()
         return UserError(
@@ -103,6 +99,14 @@ def explained(error: Exception, what: str) -> PlaitError:
             "spark", f"{what} failed in Spark", detail=reason, hint="its logs say more: --log"
         )
     return InternalError("batch", f"{what} failed", detail=f"{type(error).__name__}: {reason}")
+
+
+def data_gone(what: str, named: str) -> UserError:
+    return UserError(
+        "data-gone",
+        f"{what} needs a file that is not there any more{named}",
+        hint="bring it back (an empty file of that name, to do without its rows) and start again",
+    )
 
 
 def is_gone(error: BaseException) -> bool:

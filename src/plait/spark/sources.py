@@ -47,8 +47,7 @@ class Sources:
     def check_batch(self, streams: Iterable[str], checkpoint: Path) -> None:
         """An error if a file that the batch of a query, known by its checkpoint, reads lacks a declared
         column: Spark would fill it with NULLs."""
-        read = [self._catalog.stream(name) for name in streams if name.lower() not in self._frames]
-        watched = [s for s in read if s.connector == "files" and s.options["format"] == "parquet"]
+        watched = [self._catalog.stream(name) for name in streams if self.has_parquet_files(name)]
         files = self._logs.setdefault(checkpoint, FileLog(checkpoint)).news() if watched else []
         for stream in watched:
             path = Path(option(stream, "path")).absolute()
@@ -71,6 +70,19 @@ class Sources:
             return None
         return FilesRead(checkpoint, Path(option(definition, "path")).absolute())
 
+    def has_parquet_files(self, stream: str) -> bool:
+        definition = self._catalog.stream(stream)
+        is_given = stream.lower() in self._frames
+        return not is_given and definition.connector == "files" and option(definition, "format") == "parquet"
+
+    def files(self, stream: str) -> DataFrame:
+        """The files of a stream, to be told which are new rather than to be read: a streaming frame."""
+        return self._records(self._catalog.stream(stream))
+
+    def beats(self, folder: Path) -> DataFrame:
+        """The beats of all streams: a streaming frame."""
+        return read_beats(self._session, folder)
+
     def rows(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame:
         """The stream's good rows, and the beats for it: a streaming frame.
 
@@ -91,7 +103,8 @@ class Sources:
             "reason",
             F.when(F.col("reason").isNotNull(), F.col("record")).alias("record"),
         )
-        beating = read_beats(self._session, beats, stream.lower()).select(
+        beating = self.beats(beats).where(F.col("stream") == stream.lower())
+        beating = beating.select(
             *(F.lit(None).cast(type_to_spark(c.type)).alias(f"c{k}") for k, c in enumerate(asked)),
             "t",
             F.lit(True).alias("beat"),

@@ -1,0 +1,85 @@
+"""Streams of Parquet files, for queries that a database computes together: Spark says which files a batch
+consists of, and remembers it; the database reads them.
+
+The frame stands for the files, and is never computed: for Spark to read rows and hand them over takes longer
+than all the rest of a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from pyspark.sql import DataFrame
+
+from plait.batches import Batch, Processed, Publish
+from plait.catalog import Catalog
+from plait.deployment.row_by_row import RowByRow
+from plait.engines.arriving_files import ArrivingFiles
+from plait.engines.data_errors import option
+from plait.engines.duckdb import Database
+from plait.errors import UserError
+from plait.spark.batch_files import BatchFiles
+from plait.spark.beats import beats_in
+from plait.spark.failures import REPLACE, data_gone
+from plait.spark.trunk_rows import Queries
+
+
+class FileSource(Protocol):
+    """Where files come from: `spark.sources.Sources`."""
+
+    def files(self, stream: str) -> DataFrame: ...
+    def beats(self, folder: Path) -> DataFrame: ...
+
+
+class TrunkFiles:
+    """Inputs are by the streams' keys; `checkpoint` is where Spark notes the files of each batch."""
+
+    def __init__(
+        self,
+        inputs: Mapping[str, RowByRow],
+        catalog: Catalog,
+        sources: FileSource,
+        beats: Path,
+        checkpoint: Path,
+        database: Database,
+        queries: Queries,
+    ) -> None:
+        self._log = BatchFiles(checkpoint)
+        self._queries = queries
+        self._streams = {
+            key: ArrivingFiles(database, catalog.stream(key), each.scan, each.predicate)
+            for key, each in inputs.items()
+        }
+        self._paths = {key: Path(option(catalog.stream(key), "path")).absolute() for key in inputs}
+        # Sources are numbered in this order.
+        frames = [*(sources.files(key) for key in inputs), sources.beats(beats)]
+        self.frame = frames[0].selectExpr("1")
+        for frame in frames[1:]:
+            self.frame = self.frame.unionAll(frame.selectExpr("1"))
+
+    def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Processed:
+        """Read the rows of a batch; what came of it for each query, and what each stream brought."""
+        del frame
+        clock_us = self._log.clock_us(batch.id)
+        rows, arrived = {}, {}
+        for number, (key, stream) in enumerate(self._streams.items()):
+            files = self._files(batch.id, number, key)
+            try:
+                rows[key], arrived[key] = stream.read(files, clock_us)
+            except UserError as error:
+                raise UserError(error.code, error.message, detail=error.detail, hint=REPLACE) from None
+        reached = {key: each.last_us for key, each in arrived.items() if each.last_us is not None}
+        for key, us in beats_in(self._log.of(batch.id, len(self._streams))).items():
+            reached[key] = max(us, reached.get(key, us))
+        return Processed(self._queries.apply(batch, rows, reached, publish), arrived)
+
+    def _files(self, batch: int, number: int, key: str) -> list[Path]:
+        """Those of a stream; Spark lists what is in folders of its folder, too."""
+        path = self._paths[key]
+        files = [file for file in self._log.of(batch, number) if path in (file, file.parent)]
+        gone = next((file for file in files if not file.exists()), None)
+        if gone is not None:
+            raise data_gone(f"stream `{key}`", f": {gone}")
+        return files
