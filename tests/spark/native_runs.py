@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 import plait
 from plait.batches import Batch, BatchRows, Outcome
 from plait.catalog import Catalog, Relation
-from plait.deployment.fragments import Fragment, Result, Way
-from plait.deployment.lowering import fragment
+from plait.deployment.fragments import Fragment, Result
+from plait.deployment.lowering import Engines, fragment
 from plait.evaluator import StoredData, difference, evaluate
 from plait.expressions.arrow import arrow_schema
 from plait.rewrite import canonicalise
@@ -147,8 +147,9 @@ def declared(sql: str, query: str) -> tuple[Catalog, Query]:
     return workload.catalog, workload.query(query)
 
 
-def native_fragment(query: Query) -> Fragment:
-    return fragment(Result(query.name, query.columns, stream_of(canonicalise(query.plan))), way=Way.NATIVE)
+def native_fragment(query: Query, catalog: Catalog) -> Fragment:
+    result = Result(query.name, query.columns, stream_of(canonicalise(query.plan)))
+    return fragment(result, catalog, Engines.SPARK)
 
 
 def run(
@@ -168,7 +169,7 @@ def run(
     other; or all there is and then, started again, the end.
     """
     catalog, query = declared(sql, name)
-    done = Run(native_fragment(query))
+    done = Run(native_fragment(query, catalog))
     streams = FileStreams(session, catalog, folder)
     stored: dict[str, Path] = {}
     store_tables(stored, catalog, tables or {}, folder)
