@@ -43,7 +43,6 @@ class Trunk:
         scans: Mapping[str, StreamScan],
         path: Path,
     ) -> None:
-        self._names = [query.name for query in queries]
         self._delays_us = {key: stream.delay_us for key, stream in streams.items()}
         by_streams: dict[frozenset[str], list[SharedQuery]] = {}
         for query in queries:
