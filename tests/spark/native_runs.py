@@ -83,6 +83,11 @@ class FileStreams:
         )
         return files.unionAll(ticking)
 
+    def records_and_beats(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame:
+        """No record is a bad one."""
+        nothing = (f"CAST(NULL AS STRING) AS {name}" for name in ("reason", "record"))
+        return self.rows(stream, columns, beats).selectExpr("*", *nothing)
+
     def add(self, stream: str, rows: Rows) -> None:
         """One more file, which one micro-batch reads."""
         table = table_of(self._catalog.stream(stream), rows)
@@ -225,8 +230,10 @@ def started(
         batch = Batch(number, Checkpoint(checkpoint).watermark_us(number - 1), dict(stored))
 
         def publish(results: Sequence[BatchRows]) -> None:
-            (result,) = results
-            run.published[number] = result.rows
+            query = run.fragment.only
+            schema = arrow_schema(query.columns, query.plan.types)
+            tables = [result.rows.rename_columns(schema.names).cast(schema) for result in results]
+            run.published[number] = pa.concat_tables([schema.empty_table(), *tables])
 
         processed = computation.process(frame, batch, publish)
         run.outcomes[number] = processed.outcomes[run.fragment.only.query]
