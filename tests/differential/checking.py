@@ -1,5 +1,5 @@
 """Checks a workload by all ways there are: on Spark as a user runs it, with its queries together and each by
-itself, by the database way alone with batches cut off and given again, and as plain Spark.
+itself, in the database without Spark with batches cut off and given again, and as plain Spark.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
-from tests.differential import database_way, plain_spark, spark_way
+from tests.differential import plain_spark, shared_way, spark_way
 from tests.differential.arrivals import Row
-from tests.differential.database_way import HandedOver
 from tests.differential.harness import Finding, Rows, Tally, definition
+from tests.differential.shared_way import HandedOver
 from tests.differential.workloads import RandomWorkload
-
-from plait.workload import Query
+from tests.workloads.trunks import compute_by_plans
 
 
 def check_together(
@@ -34,7 +34,7 @@ def check_alone(workload: RandomWorkload, spark: SparkSession, folder: Path, tal
     for query in workload.queries:
         tally.note(query, expected[query.name])
     _check_plain_spark(workload, expected, spark, tally)
-    _check_database_way(workload, expected, folder, tally)
+    _check_plans(workload, expected, folder, tally)
     _check_spark_way(workload, expected, spark, folder, tally, "independent", "any")
 
 
@@ -58,17 +58,19 @@ def _check_spark_way(
             tally.findings.append(Finding(workload.seed, query, way, str(progress.error)))
 
 
-def _check_database_way(workload: RandomWorkload, expected: Rows, folder: Path, tally: Tally) -> None:
+def _check_plans(workload: RandomWorkload, expected: Rows, folder: Path, tally: Tally) -> None:
+    """Each query by itself, computed by its plan, also where a family would be."""
     own = folder / "database"
     own.mkdir(parents=True)
-    with HandedOver(workload, own) as given:
+    with HandedOver(workload, own) as given, pytest.MonkeyPatch.context() as patch:
+        compute_by_plans(patch)
         for query in workload.queries:
-            loaded, disturb = given.loaded.queries[query.name], random.Random(f"{workload.seed} {query.name}")
 
-            def run(query: Query = loaded, disturb: random.Random = disturb) -> Sequence[Row]:
-                return database_way.run(query, given, own, disturb=disturb).rows
+            def run(name: str = query.name) -> Sequence[Row]:
+                disturb = random.Random(f"{workload.seed} {name}")
+                return shared_way.run(given, own, name, disturb=disturb).rows(name)
 
-            tally.attempt(workload.seed, query, "the database way alone", expected[query.name], run)
+            tally.attempt(workload.seed, query, "its plan in the database", expected[query.name], run)
 
 
 def _check_plain_spark(workload: RandomWorkload, expected: Rows, spark: SparkSession, tally: Tally) -> None:

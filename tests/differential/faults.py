@@ -23,9 +23,9 @@ from plait.engines.incremental.bands import Band
 from plait.engines.incremental.increments import Increments
 from plait.engines.incremental.layout import Numbered, Stage
 from plait.engines.incremental.numbering import number_rows
-from plait.engines.incremental.query import IncrementalQuery
 from plait.engines.incremental.state import Progress, State
 from plait.engines.incremental.statements import StageStatement
+from plait.engines.shared.trunk import Trunk
 from plait.expressions.aggregates import AggregateCall
 from plait.expressions.duckdb import aggregate_to_duckdb
 from plait.plan.nodes import Aggregate, Node, Ticking, TickWindow, Timing, Union
@@ -163,17 +163,17 @@ def _forget_batches(patch: pytest.MonkeyPatch) -> None:
 
 def _skip_what_was_begun(patch: pytest.MonkeyPatch) -> None:
     """A batch that was begun counts as done: what a crash interrupted is never done again."""
-    correct = IncrementalQuery.apply
+    correct = Trunk.apply
     begun: set[tuple[str, int]] = set()
 
-    def faulty(query: IncrementalQuery, batch: Batch, *rest: Any) -> Outcome:
-        known = (str(query._state._path), batch.id)
+    def faulty(trunk: Trunk, batch: Batch, *rest: Any) -> Mapping[str, Outcome]:
+        known = (str(trunk._state._path), batch.id)
         if known in begun:
-            return Outcome(0)
+            return trunk._state.outcomes(batch.id)
         begun.add(known)
-        return correct(query, batch, *rest)
+        return correct(trunk, batch, *rest)
 
-    patch.setattr(IncrementalQuery, "apply", faulty)
+    patch.setattr(Trunk, "apply", faulty)
 
 
 def _commit_anyway(patch: pytest.MonkeyPatch) -> None:
@@ -191,12 +191,12 @@ def _commit_anyway(patch: pytest.MonkeyPatch) -> None:
 
 
 def _truncate_times(patch: pytest.MonkeyPatch) -> None:
-    correct = IncrementalQuery.apply
+    correct = Trunk.apply
 
-    def faulty(query: IncrementalQuery, batch: Batch, rows: Mapping[Node, pa.Table], *rest: Any) -> Outcome:
-        return correct(query, batch, {n: _in_milliseconds(t) for n, t in rows.items()}, *rest)
+    def faulty(trunk: Trunk, batch: Batch, rows: Mapping[str, pa.Table], *rest: Any) -> Mapping[str, Outcome]:
+        return correct(trunk, batch, {key: _in_milliseconds(t) for key, t in rows.items()}, *rest)
 
-    patch.setattr(IncrementalQuery, "apply", faulty)
+    patch.setattr(Trunk, "apply", faulty)
 
 
 def _in_milliseconds(rows: pa.Table) -> pa.Table:
@@ -231,13 +231,13 @@ def _rounded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _less_delay(patch: pytest.MonkeyPatch) -> None:
-    correct = IncrementalQuery._watermark_us
+    correct = Trunk._watermark_us
 
-    def faulty(query: IncrementalQuery, *rest: Any) -> int | None:
-        watermark_us = correct(query, *rest)
+    def faulty(trunk: Trunk, *rest: Any) -> int | None:
+        watermark_us = correct(trunk, *rest)
         return None if watermark_us is None else watermark_us + 1
 
-    patch.setattr(IncrementalQuery, "_watermark_us", faulty)
+    patch.setattr(Trunk, "_watermark_us", faulty)
 
 
 def _wait_for_no_partner(patch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,8 @@
 
 Written from the rules and not from the product. With one file a micro-batch, cut N is batch N.
 
-- The database way leaves out a row that is before its watermark at the start of the batch: the greatest event
-  time of the batches before, less the delay.
+- In the database, a row is left out that is before the watermark at the start of the batch: the greatest
+  event time of the batches before, less the delay.
 - Spark's watermark is in whole milliseconds and is given a delay that is rounded up; a row of batch N is held
   against the watermark that batch N − 1 started with, which knows the rows up to batch N − 2. A window
   aggregate leaves the row out of every tick up to that watermark.

@@ -1,24 +1,29 @@
-"""Random queries of every class, computed together in the database: each gives the rows of its definition."""
+"""Random queries of every class, in the database, together and each by itself: they give the rows of their
+definitions, also if batches are cut off and given again.
+"""
 
 from __future__ import annotations
 
+import os
 import random
+import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, note, settings
+from hypothesis import given as given_by
+from hypothesis import strategies as st
 from tests.differential import shared_way
-from tests.differential.database_way import HandedOver
 from tests.differential.harness import definition
-from tests.differential.lateness import late_for_database
 from tests.differential.queries import KINDS
 from tests.differential.result_rows import rows_of
-from tests.differential.test_late_rows import LATE_ROWS, _queries
+from tests.differential.shared_way import HandedOver
 from tests.differential.variants import with_variants
 from tests.differential.workloads import random_workload
+from tests.workloads.trunks import compute_by_plans
 
 from plait import language
 from plait.batches import Batch, BatchRows
@@ -31,6 +36,30 @@ from plait.plan.nodes import Field, StreamScan
 from plait.rewrite import canonicalise
 from plait.runtime.beats import END_OF_TIME_US
 from plait.space import stream_of
+
+MODEST = settings(
+    max_examples=int(os.environ.get("PLAIT_FUZZ_EXAMPLES", "25")),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+)
+
+
+@MODEST
+@given_by(st.randoms(use_true_random=False), st.integers(0, 2**16), st.sampled_from(KINDS), st.booleans())
+def test_a_query_by_itself(rng: random.Random, seed: int, kind: str, by_plans: bool) -> None:
+    """Hypothesis draws each choice of the query, so that a failing one shrinks; the rest is by a seed."""
+    workload = random_workload(seed, (kind,), queries_by=rng)
+    note(workload.text())
+    expected = definition(workload)["q0"]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        HandedOver(workload, Path(folder)) as handed,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        if by_plans:
+            compute_by_plans(patch)
+        ran = shared_way.run(handed, Path(folder), "q0", disturb=random.Random(seed))
+    assert not (found := difference(expected, ran.rows("q0"))), found
 
 
 @pytest.mark.parametrize("seed", range(30, 34))
@@ -110,16 +139,3 @@ def test_ticks_before_the_offset_of_a_window(tmp_path: Path) -> None:
         for name, rows in given.items():
             assert rows == [*evaluate(workload.query(name), data).rows], name
     assert all(given.values())
-
-
-@pytest.mark.parametrize("seed", [0, 4])
-def test_late_rows_are_counted_for_each_query(seed: int, tmp_path: Path) -> None:
-    workload = random_workload(seed, (), cuts=5, late_rows=LATE_ROWS)
-    workload = replace(workload, queries=tuple(_queries(workload.streams)))
-    with HandedOver(workload, tmp_path) as given:
-        ran = shared_way.run(given, tmp_path, disturb=random.Random(seed))
-    for number, stream in enumerate(workload.streams):
-        key = stream.relation.name.lower()
-        assert not ran.late_rows(f"rows{number}"), "single rows are given at once"
-        for label in ("ticks", "panes"):
-            assert ran.late_rows(f"{label}{number}")[key] == late_for_database(stream)

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 import plait
 from plait.batches import Batch, BatchRows, Outcome
 from plait.catalog import Catalog, Relation
-from plait.deployment.fragments import Fragment, Result, Way
-from plait.deployment.lowering import fragment
+from plait.deployment.fragments import Fragment, Result
+from plait.deployment.lowering import Engines, fragment
 from plait.evaluator import StoredData, difference, evaluate
 from plait.expressions.arrow import arrow_schema
 from plait.rewrite import canonicalise
@@ -82,6 +82,11 @@ class FileStreams:
             .selectExpr(*nulls, "timestamp_micros(us) AS t", "TRUE AS beat")
         )
         return files.unionAll(ticking)
+
+    def records_and_beats(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame:
+        """No record is a bad one."""
+        nothing = (f"CAST(NULL AS STRING) AS {name}" for name in ("reason", "record"))
+        return self.rows(stream, columns, beats).selectExpr("*", *nothing)
 
     def add(self, stream: str, rows: Rows) -> None:
         """One more file, which one micro-batch reads."""
@@ -147,8 +152,9 @@ def declared(sql: str, query: str) -> tuple[Catalog, Query]:
     return workload.catalog, workload.query(query)
 
 
-def native_fragment(query: Query) -> Fragment:
-    return fragment(Result(query.name, query.columns, stream_of(canonicalise(query.plan))), way=Way.NATIVE)
+def native_fragment(query: Query, catalog: Catalog) -> Fragment:
+    result = Result(query.name, query.columns, stream_of(canonicalise(query.plan)))
+    return fragment(result, catalog, Engines.SPARK)
 
 
 def run(
@@ -168,7 +174,7 @@ def run(
     other; or all there is and then, started again, the end.
     """
     catalog, query = declared(sql, name)
-    done = Run(native_fragment(query))
+    done = Run(native_fragment(query, catalog))
     streams = FileStreams(session, catalog, folder)
     stored: dict[str, Path] = {}
     store_tables(stored, catalog, tables or {}, folder)
@@ -224,8 +230,10 @@ def started(
         batch = Batch(number, Checkpoint(checkpoint).watermark_us(number - 1), dict(stored))
 
         def publish(results: Sequence[BatchRows]) -> None:
-            (result,) = results
-            run.published[number] = result.rows
+            query = run.fragment.only
+            schema = arrow_schema(query.columns, query.plan.types)
+            tables = [result.rows.rename_columns(schema.names).cast(schema) for result in results]
+            run.published[number] = pa.concat_tables([schema.empty_table(), *tables])
 
         processed = computation.process(frame, batch, publish)
         run.outcomes[number] = processed.outcomes[run.fragment.only.query]

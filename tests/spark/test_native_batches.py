@@ -42,7 +42,7 @@ NOON = datetime(2026, 1, 1, 12)
 
 def begun(session: SparkSession, query: str, folder: Path) -> tuple[FileStreams, Run, dict[str, Path]]:
     catalog, bound = declared(QUERIES, query)
-    return FileStreams(session, catalog, folder), Run(native_fragment(bound)), {}
+    return FileStreams(session, catalog, folder), Run(native_fragment(bound, catalog)), {}
 
 
 def test_a_batch_sees_the_tables_of_its_time_and_publishes_the_declared_types(

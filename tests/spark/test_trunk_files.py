@@ -57,8 +57,8 @@ def write_all(folder: Path, first: int, batches: int) -> None:
     for batch in range(first, first + batches):
         rows = [(k % 3, k / 4, 30 * batch + k) for k in range(30)]
         write(folder / "readings" / f"{batch}.parquet", "load", rows, pa.float64())
-        rows = [(k % 4, ["none", "hot", None][k % 3], 30 * batch + 3 * k) for k in range(10)]
-        write(folder / "alarms" / f"{batch}.parquet", "code", rows, pa.string())
+        alarms = [(k % 4, ["none", "hot", None][k % 3], 30 * batch + 3 * k) for k in range(10)]
+        write(folder / "alarms" / f"{batch}.parquet", "code", alarms, pa.string())
 
 
 def run(session: plait.Session, folder: Path, *, drain: bool = False) -> plait.RunProgress:

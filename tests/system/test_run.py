@@ -131,6 +131,39 @@ def test_a_second_start_goes_on(session: plait.Session, folder: Path) -> None:
     assert running.progress().streams[0].rows == 7
 
 
+COUNTED = """
+CREATE STREAM readings (plug INT, load INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 10 SECONDS)
+  WITH (connector = 'files', path = 'readings', format = 'csv');
+CREATE STREAM visits (plug INT, load INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 10 SECONDS)
+  WITH (connector = 'files', path = 'visits', format = 'csv');
+CREATE CONTINUOUS QUERY pairs AS SELECT r.load, v.load AS more
+  FROM readings r [RANGE 1 MINUTE], visits v [RANGE 1 MINUTE] WHERE r.load < v.load;
+CREATE CONTINUOUS QUERY seen AS SELECT plug FROM visits;
+"""
+
+
+def test_streams_are_counted_once_whoever_reads_them(folder: Path, spark: SparkSession) -> None:
+    """Readings by the one query in the database that reads them, visits beside the two that do."""
+    (folder / "visits").mkdir()
+    (folder / "visits" / "morning.csv").write_text(MORNING)
+    (folder / "queries.sql").write_text(COUNTED)
+    session = plait.open(folder / "queries.sql", spark=spark)
+    running = finish(session, folder)
+    assert [stream.rows for stream in running.progress().streams] == [4, 4]
+    add_noon(folder)
+    (folder / "visits" / "noon.csv").write_text(NOON)
+    running = finish(session, folder, drain=True)
+    check(session, folder)
+    progress = running.progress()
+    assert [query.way for query in progress.queries] == ["shared", "native"]
+    assert [(each.name, each.rows, each.bad_records) for each in progress.streams] == [
+        ("readings", 7, 1),
+        ("visits", 7, 1),
+    ]
+    checkpoints = (folder / "state" / "streams").glob("*/checkpoint")
+    assert [path.parent.name for path in checkpoints] == ["visits"]
+
+
 def test_it_runs_until_it_is_stopped(session: plait.Session, folder: Path) -> None:
     with start(session, folder, trigger_seconds=0.1) as running:
         wait_until(lambda: len(running.results("in_rooms")) == 4)

@@ -5,15 +5,16 @@ computed in one of these ways:
 
 - `native`: Spark's own streaming operators (`stages`), and what needs no state, such as lookups in tables, on
   each micro-batch of their output;
-- `database`: Spark reads, filters and projects (`inputs`); the rest is computed in DuckDB once a micro-batch,
-  with its state in a file. For what Spark's streaming operators cannot do exactly; `reasons` say what;
-- `shared`: Spark reads streams, each once; all queries over them are computed together in DuckDB;
+- `shared`: Spark reads streams, each once, and filters them; all queries over them are computed together in
+  DuckDB, once a micro-batch, with their state in a file. A query by itself is too, if Spark's streaming
+  operators cannot compute it exactly; `reasons` say why;
 - `woven`: Spark's own streaming operators compute once what the queries of a `family` have in common, and
   each micro-batch of that goes to the queries in one pass.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
@@ -30,14 +31,13 @@ Family: TypeAlias = tuple[WovenSelect, ...] | tuple[WovenAggregate, ...] | tuple
 
 class Way(StrEnum):
     NATIVE = "native"
-    DATABASE = "database"
     SHARED = "shared"
     WOVEN = "woven"
 
 
 @dataclass(frozen=True)
 class Input:
-    """A stream as a fragment reads it: filters and projections over one scan, row by row."""
+    """A stream as a fragment reads it: a scan, or a filter over it."""
 
     stream: str
     plan: Node
@@ -55,11 +55,10 @@ class Result:
 
 @dataclass(frozen=True)
 class Fragment:
-    """The inputs are sub-plans of the queries' plans; of a shared fragment, scans of all columns that any
-    needs.
+    """The inputs are the streams, each once, with all columns that any query needs.
 
-    `stages` are there if the way is native, and `reasons` why it is not; `family` if the way is woven. `name`
-    tells fragments apart.
+    `stages` are there if the way is native, and `reasons` why a query by itself is not computed that way;
+    `family` if the way is woven. `name` tells fragments apart.
     """
 
     name: str
@@ -80,3 +79,19 @@ class Fragment:
     def streams(self) -> tuple[str, ...]:
         """The keys of the streams that are read."""
         return tuple(sorted({each.stream.lower() for each in self.inputs}))
+
+
+def sole_readers(fragments: Iterable[Fragment]) -> dict[str, str]:
+    """The streams, by key, that one fragment alone reads with all their records, bad ones too; and its name.
+
+    What it reads can be counted with what it computes. Every other stream is read once more, to be counted.
+    """
+    readers: dict[str, list[Fragment]] = {}
+    for fragment in fragments:
+        for key in fragment.streams:
+            readers.setdefault(key, []).append(fragment)
+    return {
+        key: reading[0].name
+        for key, reading in sorted(readers.items())
+        if len(reading) == 1 and reading[0].way is Way.SHARED
+    }

@@ -58,40 +58,40 @@ def fragments(
         results.append(Result(query.name, query.columns, plan))
     if together and engines is Engines.ANY:
         return tuple(
-            shared_fragment(number, each, catalog) for number, each in enumerate(_connected(results))
+            shared_fragment(f"shared-{number}", each, catalog)  # no query has a name with a dash
+            for number, each in enumerate(_connected(results))
         )
     if together:
         return tuple(_woven_fragments(results, catalog))
-    way = Way.NATIVE if engines is Engines.SPARK else None
-    return tuple(fragment(result, way=way) for result in results)
+    return tuple(fragment(result, catalog, engines) for result in results)
 
 
-def fragment(result: Result, *, way: Way | None = None) -> Fragment:
-    """How a query runs: natively if Spark can, or in the given way: an `UnsupportedError` if it cannot."""
-    name, plan = result.query, result.plan
-    inputs = tuple(_inputs(plan))
-    if way is Way.DATABASE:
-        return Fragment(name, (result,), inputs, Way.DATABASE)
+def fragment(result: Result, catalog: Catalog, engines: Engines = Engines.ANY) -> Fragment:
+    """How a query runs by itself: natively if Spark can. Otherwise in the database, or, on Spark alone, not
+    at all: an `UnsupportedError`."""
     try:
-        stages = native_stages(plan)
+        stages = native_stages(result.plan)
     except NotNativeError as obstacle:
-        if way is Way.NATIVE:
+        if engines is Engines.SPARK:
             raise UnsupportedError(
                 "not-native",
-                f"the query `{name}` cannot run on Spark's operators alone",
+                f"the query `{result.query}` cannot run on Spark's operators alone",
                 detail="\n".join(obstacle.reasons),
                 hint="let DuckDB compute what Spark cannot: that is the default",
             ) from None
-        return Fragment(name, (result,), inputs, Way.DATABASE, obstacle.reasons)
-    return Fragment(name, (result,), inputs, Way.NATIVE, (), stages)
+        return shared_fragment(result.query, [result], catalog, obstacle.reasons)
+    inputs = tuple(Input(scan.stream, scan) for scan in _whole_scans([result], catalog).values())
+    return Fragment(result.query, (result,), inputs, Way.NATIVE, stages=stages)
 
 
-def shared_fragment(number: int, results: Sequence[Result], catalog: Catalog) -> Fragment:
-    """Queries that run together in the database. No query has a name with a dash."""
+def shared_fragment(
+    name: str, results: Sequence[Result], catalog: Catalog, reasons: tuple[str, ...] = ()
+) -> Fragment:
+    """Queries that run together in the database, or one by itself; then `reasons` say why not in Spark."""
     inputs = tuple(
         Input(scan.stream, _wanted_rows(scan, results)) for scan in _whole_scans(results, catalog).values()
     )
-    return Fragment(f"shared-{number}", tuple(results), inputs, Way.SHARED)
+    return Fragment(name, tuple(results), inputs, Way.SHARED, reasons)
 
 
 def _wanted_rows(scan: StreamScan, results: Sequence[Result]) -> Node:
@@ -127,7 +127,7 @@ def _woven_fragments(results: Sequence[Result], catalog: Catalog) -> Iterator[Fr
         yield Fragment(f"woven-{number}", members, inputs, Way.WOVEN, family=family)
     for result in results:
         if result.query not in together:
-            yield fragment(result, way=Way.NATIVE)
+            yield fragment(result, catalog, Engines.SPARK)
 
 
 def _can_be_woven(join: WovenJoin, by_name: Mapping[str, Result]) -> bool:
@@ -176,12 +176,7 @@ def _connected(results: Sequence[Result]) -> list[list[Result]]:
     return [members for _, members in groups]
 
 
-def _inputs(plan: Node) -> Iterator[Input]:
-    """The largest sub-plans that need neither state nor a second stream, each once."""
-    return (Input(row_by_row(node).scan.stream, node) for node in inputs_of(plan))
-
-
 def _check_sources(plan: Node, catalog: Catalog) -> None:
-    for each in _inputs(plan):
-        if each.stream.lower() not in catalog.streams:
-            raise InternalError("unknown-stream", f"a plan reads `{each.stream}`, which is not declared")
+    for stream in sorted(sources_of(plan)[0]):
+        if stream.lower() not in catalog.streams:
+            raise InternalError("unknown-stream", f"a plan reads `{stream}`, which is not declared")

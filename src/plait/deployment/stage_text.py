@@ -56,8 +56,6 @@ def fragment_text(fragment: Fragment, query: str, catalog: Catalog) -> str:
         case Way.NATIVE:
             assert fragment.stages is not None, fragment.name
             lines = _native_lines(fragment.only.query, fragment.stages, catalog)
-        case Way.DATABASE:
-            lines = _database_lines(fragment, catalog)
         case Way.SHARED | Way.WOVEN:
             lines = _shared_lines(fragment, query, catalog)
         case _:
@@ -146,28 +144,7 @@ def _is_outer(node: Node) -> bool:
     return isinstance(node, OuterJoin) or (isinstance(node, Join) and any(map(_is_outer, node.inputs)))
 
 
-# In the database
-
-
-def _database_lines(fragment: Fragment, catalog: Catalog) -> Iterator[str]:
-    yield f"{fragment.only.query} is computed in DuckDB, from rows that Spark reads"
-    if fragment.reasons:
-        yield ""
-        yield from (f"  {reason}" for reason in fragment.reasons)
-    yield ""
-    numbers: dict[Node, int] = {}
-    plan = fragment.only.plan
-    width = len(str(sum(1 for _ in walk_plan(plan))))
-    for each in fragment.inputs:
-        numbers[each.plan] = len(numbers) + 1
-        yield f"  {numbers[each.plan]:>{width}}. {_input_text(each.plan, catalog)}"
-    rest = list(_operators(plan, numbers, width))
-    if rest:
-        yield ""
-        yield "  in DuckDB, once a micro-batch"
-        yield from rest
-    yield ""
-    yield "  a result comes once the watermark has made it final"
+# In the database, or together with others
 
 
 def _shared_lines(fragment: Fragment, query: str, catalog: Catalog) -> Iterator[str]:
@@ -175,14 +152,17 @@ def _shared_lines(fragment: Fragment, query: str, catalog: Catalog) -> Iterator[
     beside = f" with {counted(others, 'other query', 'other queries')}" if others else ""
     where = "in DuckDB" if fragment.way is Way.SHARED else "on Spark's own operators"
     yield f"{query} is computed {where}{beside}, from rows that Spark reads once"
+    if fragment.reasons:
+        yield ""
+        yield from (f"  {reason}" for reason in fragment.reasons)
     yield ""
     plan = next(result.plan for result in fragment.results if result.query == query)
     numbers: dict[Node, int] = {}
     width = len(str(sum(1 for _ in walk_plan(plan))))
     scans = [node for node in walk_plan(plan) if isinstance(node, StreamScan)]
     for number, name in enumerate(sorted({scan.stream for scan in scans}), start=1):
-        numbers |= {scan: number for scan in scans if scan.stream == name}
         read = next(each.plan for each in fragment.inputs if each.stream == name)
+        numbers |= {node: number for node in (read, *scans) if name in sources_of(node)[0]}
         yield f"  {number:>{width}}. {_input_text(read, catalog)}"
     rest = list(_operators(plan, numbers, width))
     if rest:

@@ -17,7 +17,6 @@ from plait.catalog import Catalog
 from plait.deployment.fragments import Fragment, Way
 from plait.deployment.row_by_row import row_by_row
 from plait.engines.duckdb import Database
-from plait.engines.incremental import IncrementalQuery
 from plait.engines.shared.group import SharedQuery
 from plait.engines.shared.trunk import Trunk
 from plait.engines.table_versions import TableVersions
@@ -35,7 +34,6 @@ from plait.runtime.state import ANEW, FragmentFolder, StateFolder
 from plait.runtime.stream_log import StreamLog
 from plait.runtime.tables_in_use import TablesInUse
 from plait.spark.execution import Session
-from plait.spark.handover import Handover
 from plait.spark.native import NativeComputation
 from plait.spark.sink import FrameWriter
 from plait.spark.sources import Sources
@@ -48,7 +46,7 @@ from plait.workload import Workload
 @dataclass(frozen=True)
 class Assembly:
     """Logs and intakes by stream, outlets by query, by their keys. Streams that one fragment alone reads
-    have no intake."""
+    with bad records have no intake."""
 
     fragments: tuple[FragmentRun, ...]
     logs: Mapping[str, StreamLog]
@@ -70,6 +68,7 @@ def assemble(
     journals: list[Journal] = []
     tables = TablesInUse(TableVersions(catalog, state.tables), journals)
     write_frame = FrameWriter(session)
+    read_by = state.manifest.declarations.read_by
     runs: list[FragmentRun] = []
     logs: dict[str, StreamLog] = {}
     for fragment in fragments:
@@ -77,7 +76,7 @@ def assemble(
         journals.append(_opened(Journal(folder.journal), opened))
         publisher = _publisher(workload, fragment, outlets, state.id, write_frame, opened)
         computation = _computation(fragment, catalog, sources, folder, session, opened)
-        own = fragment.streams if fragment.way is Way.SHARED else ()
+        own = [key for key in fragment.streams if read_by.get(key) == fragment.name]
         logs |= {key: _log(key, catalog, sources, state, folder.checkpoint, opened) for key in own}
         runs.append(
             FragmentRun(
@@ -162,24 +161,17 @@ def _computation(
         return NativeComputation(fragment, catalog, sources, folder.beats)
     if fragment.way is Way.WOVEN:
         return WovenComputation(fragment, catalog, sources, folder.beats, session)
+    inputs = {each.stream.lower(): row_by_row(each.plan) for each in fragment.inputs}
+    scans = {key: each.scan for key, each in inputs.items()}
+    streams = {key: catalog.stream(key) for key in scans}
+    queries = [SharedQuery(result.query, result.plan) for result in fragment.results]
+    trunk = _opened(Trunk(queries, streams, scans, folder.database), opened)
     checkpoint = Checkpoint(folder.checkpoint)
-    if fragment.way is Way.SHARED:
-        inputs = {each.stream.lower(): row_by_row(each.plan) for each in fragment.inputs}
-        scans = {key: each.scan for key, each in inputs.items()}
-        streams = {key: catalog.stream(key) for key in scans}
-        queries = [SharedQuery(result.query, result.plan) for result in fragment.results]
-        trunk = _opened(Trunk(queries, streams, scans, folder.database), opened)
-        trunk.check_between(checkpoint.last_committed, checkpoint.last_planned)
-        if all(map(sources.has_parquet_files, inputs)):
-            reader = _opened(Database(), opened)
-            return TrunkFiles(inputs, catalog, sources, folder.beats, folder.checkpoint, reader, trunk)
-        return TrunkRows(inputs, catalog, sources, folder.beats, trunk)
-    result = fragment.only
-    plans = {each.plan: catalog.stream(each.stream) for each in fragment.inputs}
-    query = IncrementalQuery(result.query, result.plan, [*plans], plans, result.columns, folder.database)
-    _opened(query, opened)
-    query.check_between(checkpoint.last_committed, checkpoint.last_planned)
-    return Handover(fragment, catalog, sources, folder.beats, query)
+    trunk.check_between(checkpoint.last_committed, checkpoint.last_planned)
+    if all(map(sources.has_parquet_files, inputs)):
+        reader = _opened(Database(), opened)
+        return TrunkFiles(inputs, catalog, sources, folder.beats, folder.checkpoint, reader, trunk)
+    return TrunkRows(inputs, catalog, sources, folder.beats, trunk)
 
 
 def check_results(state: StateFolder, fragments: Iterable[Fragment], outlets: Mapping[str, Outlet]) -> None:

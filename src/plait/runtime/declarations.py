@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import unified_diff
 
 from plait.catalog import OptionValue, Relation, Stream
-from plait.deployment.fragments import Fragment, Result, Way
+from plait.deployment.fragments import Fragment, Result, sole_readers
 from plait.plan.format import duration_text, format_plans
 from plait.plan.nodes import sources_of
 from plait.quantity_text import counted
@@ -28,8 +28,8 @@ _KINDS = ("streams", "tables", "queries", "fragments", "read_by")
 
 @dataclass(frozen=True)
 class Declarations:
-    """Texts by key, of what the fragments need; the ways of the fragments, by name; and of streams that one
-    fragment alone reads, which it is."""
+    """Texts by key, of what the fragments need; the ways of the fragments, by name; and which one
+    reads a stream, if it alone does (`deployment.fragments.sole_readers`)."""
 
     streams: Texts
     tables: Texts
@@ -51,11 +51,9 @@ def declarations_of(workload: Workload, fragments: Iterable[Fragment]) -> Declar
     streams: set[str] = set()
     tables: set[str] = set()
     queries, ways = {}, {}
-    read_by: dict[str, str] = {}
+    fragments = [*fragments]
     for fragment in fragments:
         ways[fragment.name] = str(fragment.way)
-        if fragment.way is Way.SHARED:
-            read_by |= dict.fromkeys(fragment.streams, fragment.name)
         for result in fragment.results:
             read, joined = sources_of(result.plan)
             streams |= {name.lower() for name in read}
@@ -66,7 +64,7 @@ def declarations_of(workload: Workload, fragments: Iterable[Fragment]) -> Declar
         {key: _relation_text(catalog.table(key)) for key in sorted(tables)},
         queries,
         ways,
-        read_by,
+        sole_readers(fragments),
     )
 
 

@@ -43,7 +43,7 @@ MANIFEST = "plait-state.json"
 LOCK = "lock"
 SPARK_LOCK = "spark-lock"
 _FOLDERS = ("fragments", "streams", "tables")
-FORMAT = 2
+FORMAT = 3
 
 ANEW = "start anew with other --state and --results folders, or delete both"
 
@@ -224,7 +224,7 @@ class StateFolder:
         for name, way in self.manifest.declarations.fragments.items():
             folder = self.fragment(name)
             _check_batches(self.path, f"`{name}`", folder.checkpoint, folder.journal)
-            if way in (Way.DATABASE, Way.SHARED) and _has_finished(folder) and not folder.database.exists():
+            if way == Way.SHARED and _has_finished(folder) and not folder.database.exists():
                 raise _damaged(self.path, f"of `{name}` the file {folder.database.name} is missing")
         for name in self.manifest.declarations.streams:
             reader = self.manifest.declarations.read_by.get(name)

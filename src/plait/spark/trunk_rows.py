@@ -1,5 +1,5 @@
-"""Spark's part of queries that a database computes together: each stream is read once, for all of them, its
-bad records too.
+"""Spark's part of queries that a database computes: each stream is read once, for all of them, its bad
+records too. No row is filtered away before the batch has seen its event time: watermarks go by all rows.
 
 The frame is the union of all streams, with these columns:
 

@@ -9,7 +9,7 @@ import pytest
 import plait
 from plait.catalog import Catalog
 from plait.deployment.deployment import Deployment
-from plait.deployment.fragments import Fragment, Result, Way
+from plait.deployment.fragments import Fragment, Result, Way, sole_readers
 from plait.deployment.lowering import Engines, fragment, fragments
 from plait.deployment.stages import (
     AggregateStage,
@@ -24,9 +24,10 @@ from plait.deployment.stages import (
 from plait.errors import InternalError, UnsupportedError
 from plait.expressions.nodes import TRUE
 from plait.plan.format import format_expression
-from plait.plan.nodes import StreamScan, TickWindow, walk_plan
+from plait.plan.nodes import StreamScan, TickWindow, sources_of, walk_plan
 from plait.planners import driver
 from plait.rewrite import canonicalise
+from plait.sharing.chains import inputs_of
 from plait.space import stream_of
 
 CATALOG = """
@@ -43,10 +44,11 @@ PAIRS = (
 )
 
 
-def lowered(query: str, way: Way | None = None) -> Fragment:
-    session = plait.open_text(f"{CATALOG} CREATE CONTINUOUS QUERY q AS {query};")
-    bound = session.query("q")
-    return fragment(Result("q", bound.columns, stream_of(canonicalise(bound.plan))), way=way)
+def lowered(query: str, engines: Engines = Engines.ANY) -> Fragment:
+    workload = plait.open_text(f"{CATALOG} CREATE CONTINUOUS QUERY q AS {query};").workload
+    bound = workload.query("q")
+    result = Result("q", bound.columns, stream_of(canonicalise(bound.plan)))
+    return fragment(result, workload.catalog, engines)
 
 
 def stages_of(query: str) -> Stages:
@@ -95,11 +97,10 @@ def stages_of(query: str) -> Stages:
 )
 def test_what_spark_cannot_do_goes_to_the_database(query: str, reason: str) -> None:
     made = lowered(query)
-    assert made.way is Way.DATABASE
-    assert made.stages is None
+    assert (made.name, made.only.query, made.way, made.stages) == ("q", "q", Way.SHARED, None)
     assert any(reason in each for each in made.reasons), made.reasons
     with pytest.raises(UnsupportedError, match="cannot run on Spark's operators alone") as error:
-        lowered(query, Way.NATIVE)
+        lowered(query, Engines.SPARK)
     assert reason in error.value.detail
 
 
@@ -111,26 +112,57 @@ def test_all_windows_that_are_too_fine_are_named() -> None:
     assert len(made.reasons) == 2
 
 
-def test_the_database_can_be_asked_for() -> None:
-    made = lowered("SELECT plug FROM readings", Way.DATABASE)
-    assert (made.way, made.reasons, made.stages) == (Way.DATABASE, (), None)
+PAIRS_AND_ALARM = (
+    "SELECT l.load AS a, m.load AS b FROM readings l [RANGE 1 MINUTE], readings m [RANGE 1 MINUTE], "
+    "alarms a [RANGE 1 MINUTE] WHERE l.plug {} m.plug AND a.plug = l.plug AND l.load > 5 AND {}"
+)
 
 
-def test_inputs_are_the_largest_plans_that_go_row_by_row() -> None:
-    made = lowered(
-        "SELECT l.load AS a, m.load AS b FROM readings l [RANGE 1 MINUTE], readings m [RANGE 1 MINUTE], "
-        "alarms a [RANGE 1 MINUTE] WHERE l.plug = m.plug AND a.plug = l.plug AND l.load > 5"
-    )
+@pytest.mark.parametrize(
+    ("compared", "wanted", "way", "kinds"),
+    [
+        ("=", "m.load > 7", Way.NATIVE, ["scan", "scan"]),
+        ("<", "TRUE", Way.SHARED, ["scan", "scan"]),
+        ("<", "m.load > 7", Way.SHARED, ["scan", "filter"]),
+    ],
+)
+def test_a_query_by_itself_reads_each_stream_once(
+    compared: str, wanted: str, way: Way, kinds: list[str]
+) -> None:
+    made = lowered(PAIRS_AND_ALARM.format(compared, wanted))
+    assert (made.way, made.streams) == (way, ("alarms", "readings"))
     assert [(each.stream, each.plan.kind) for each in made.inputs] == [
-        ("alarms", "scan"),
-        ("readings", "scan"),
-        ("readings", "filter"),
+        *zip(("alarms", "readings"), kinds, strict=True)
     ]
 
 
-def test_a_query_of_rows_alone_is_one_input() -> None:
-    made = lowered("SELECT load + 1 AS more FROM readings WHERE load > 5")
-    assert [each.plan for each in made.inputs] == [made.only.plan]
+def test_inputs_of_a_plan_are_the_largest_that_go_row_by_row() -> None:
+    plan = lowered(PAIRS_AND_ALARM.format("=", "TRUE")).only.plan
+    assert [(node.kind, *sources_of(node)[0]) for node in inputs_of(plan)] == [
+        ("scan", "alarms"),
+        ("scan", "readings"),
+        ("filter", "readings"),
+    ]
+    rows = lowered("SELECT load + 1 AS more FROM readings WHERE load > 5").only.plan
+    assert [*inputs_of(rows)] == [rows]
+
+
+# Who counts what a stream brings
+
+
+def test_a_stream_is_counted_by_the_one_fragment_in_the_database_that_reads_it() -> None:
+    plugs = "CREATE CONTINUOUS QUERY plugs AS SELECT plug FROM readings;"
+    last = "CREATE CONTINUOUS QUERY last AS SELECT max(load) AS m FROM readings [ROWS 3];"
+    codes = "CREATE CONTINUOUS QUERY codes AS SELECT max(code) AS m FROM alarms [ROWS 3];"
+    for queries, expected in (
+        (plugs, {}),
+        (last + codes, {"readings": "last", "alarms": "codes"}),
+        (last + codes + plugs, {"alarms": "codes"}),
+        (last + last.replace("last", "again"), {}),
+    ):
+        assert sole_readers(fragments(*deployed(queries))) == expected, queries
+    together = fragments(*deployed(last + codes + plugs), together=True)
+    assert sole_readers(together) == {"alarms": "shared-0", "readings": "shared-1"}
 
 
 # Fragments of a deployment

@@ -21,10 +21,10 @@ CREATE TABLE rooms (plug INT, room STRING);
 
 
 def text(query: str) -> str:
-    session = plait.open_text(f"{CATALOG} CREATE CONTINUOUS QUERY q AS {query};")
-    bound = session.query("q")
-    made = fragment(Result("q", bound.columns, stream_of(canonicalise(bound.plan))))
-    return fragment_text(made, "q", session.workload.catalog)
+    workload = plait.open_text(f"{CATALOG} CREATE CONTINUOUS QUERY q AS {query};").workload
+    bound = workload.query("q")
+    made = fragment(Result("q", bound.columns, stream_of(canonicalise(bound.plan))), workload.catalog)
+    return fragment_text(made, "q", workload.catalog)
 
 
 def test_stages_are_numbered_and_name_what_they_read() -> None:
@@ -96,7 +96,7 @@ def test_what_the_database_computes_and_why() -> None:
     )
     assert shown == dedent(
         """\
-        q is computed in DuckDB, from rows that Spark reads
+        q is computed in DuckDB, from rows that Spark reads once
 
           the table `rooms` is joined below something that keeps rows, but has to be seen as of the batch \
 that gives the result
@@ -123,7 +123,7 @@ def test_queries_that_run_together_are_told_apart() -> None:
     queries = session.workload.queries.values()
     results = [Result(each.name, each.columns, stream_of(canonicalise(each.plan))) for each in queries]
     catalog = session.workload.catalog
-    made = shared_fragment(0, results, catalog)
+    made = shared_fragment("shared-0", results, catalog)
     high, pairs = (fragment_text(made, query, catalog) for query in ("high", "pairs"))
     assert high.startswith("high is computed in DuckDB with 1 other query, from rows that Spark reads once")
     assert "  1. read readings: " in high

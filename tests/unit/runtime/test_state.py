@@ -32,7 +32,7 @@ def declared(*statements: str) -> Declarations:
     workload = load_text(";\n".join(statements))
     fragments = []
     for query in workload.queries.values():
-        way = Way.DATABASE if "ROWS" in statements[-1] and query.name == "pairs" else Way.NATIVE
+        way = Way.SHARED if "ROWS" in statements[-1] and query.name == "pairs" else Way.NATIVE
         result = Result(query.name, query.columns, canonicalise(query.plan))
         fragments.append(Fragment(query.name, (result,), (), way))
         assert sources_of(query.plan)

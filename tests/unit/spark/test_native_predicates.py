@@ -18,8 +18,8 @@ ONE_SIDED = "a.k = b.k AND a.x >= 3 AND b.y > 5 AND a.x < b.y"
 
 def condition(select: str) -> str:
     """The condition of the query's join, as SQL."""
-    query = language.load_text(f"{STREAMS} CREATE CONTINUOUS QUERY q AS {select};").query("q")
-    stages = fragment(result_of(query)).stages
+    workload = language.load_text(f"{STREAMS} CREATE CONTINUOUS QUERY q AS {select};")
+    stages = fragment(result_of(workload.query("q")), workload.catalog).stages
     assert stages is not None
     (join,) = (s for s in stages.streaming if isinstance(s, IntervalJoinStage | TickJoinStage))
     return _predicate(join.output)[-1]

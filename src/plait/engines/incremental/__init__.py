@@ -1,4 +1,6 @@
-"""Queries computed exactly, one micro-batch at a time, in a database: for every plan there is.
+"""Plans computed exactly, one micro-batch at a time, in a database: for every plan there is.
+
+A micro-batch itself is `engines.shared.trunk`.
 
 | module | decides |
 |---|---|
@@ -8,9 +10,5 @@
 | `numbering` | the rows of row windows |
 | `slices` | into how many statements much work is cut |
 | `state` | what the file holds besides rows |
-| `query` | what a micro-batch does, in one transaction |
+| `increments` | what plans give when their watermark moves, and what can then be forgotten |
 """
-
-from plait.engines.incremental.query import IncrementalQuery
-
-__all__ = ["IncrementalQuery"]

@@ -24,6 +24,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import assert_never
 
+from plait.engines.event_times import LAST_EVENT_TIME_US
 from plait.expressions.keeping import kept
 from plait.plan.nodes import (
     Aggregate,
@@ -67,6 +68,13 @@ class Band:
 
 
 NOTHING = Band(END_US, END_US)
+
+
+def closed_us(watermark_us: int | None) -> int:
+    """Up to where rows are complete. Beyond the last event time that can be, nothing is to come at all."""
+    if watermark_us is None:
+        return BEGINNING_US
+    return END_US if watermark_us > LAST_EVENT_TIME_US else watermark_us
 
 
 @dataclass(frozen=True)

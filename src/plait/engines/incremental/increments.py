@@ -25,7 +25,7 @@ class Increments:
     """Plans whose streams are handed over as the rows of `inputs`, sub-plans of them. `prefix` begins the
     names of the tables."""
 
-    def __init__(self, plans: Sequence[Node], inputs: Sequence[Node], prefix: str = "") -> None:
+    def __init__(self, plans: Sequence[Node], inputs: Sequence[Node], prefix: str) -> None:
         self._layout = Layout(plans, inputs, prefix)
 
     @property

@@ -67,7 +67,7 @@ class Layout:
     `prefix` begins the names of all tables.
     """
 
-    def __init__(self, plans: Sequence[Node], inputs: Sequence[Node], prefix: str = "") -> None:
+    def __init__(self, plans: Sequence[Node], inputs: Sequence[Node], prefix: str) -> None:
         self._prefix = prefix
         self.given: Mapping[Node, Given] = {
             node: Given(f"{prefix}input_{number}", node) for number, node in enumerate(dict.fromkeys(inputs))

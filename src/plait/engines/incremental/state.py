@@ -1,4 +1,4 @@
-"""The state of a query in a DuckDB file: the stores, how far each stream has come, and the batches done.
+"""The state of queries in a DuckDB file: the stores, how far each stream has come, and the batches done.
 
 Everything that a batch changes is changed in one transaction, so the file always is as after some batch. The
 file says which format it has and which plan it belongs to; any other is refused.
@@ -18,9 +18,6 @@ from plait.errors import ExternalError
 
 FORMAT = 3
 
-# Several queries share a machine; what does not fit is spilled beside the file.
-MEMORY_BYTES = 1024**3
-
 # Batches whose outcomes are remembered: no fewer than Spark keeps in its checkpoint.
 REMEMBERED_BATCHES = 100
 
@@ -39,13 +36,11 @@ class Progress:
 
 
 class State:
-    def __init__(
-        self, path: Path, plan: str, tables: Iterable[str], *, memory_bytes: int = MEMORY_BYTES
-    ) -> None:
+    def __init__(self, path: Path, plan: str, tables: Iterable[str], memory_bytes: int) -> None:
         """Open the file, or make it by the statements `tables`. `plan` identifies what is computed."""
         self._path = path
         if not path.exists():
-            _create(path, plan, tables)
+            _create(path, plan, tables, memory_bytes)
         try:
             self.database = Database(path, memory_bytes=memory_bytes)
         except ExternalError as error:
@@ -123,12 +118,12 @@ class State:
         )
 
 
-def _create(path: Path, plan: str, tables: Iterable[str]) -> None:
+def _create(path: Path, plan: str, tables: Iterable[str], memory_bytes: int) -> None:
     """Make the file beside its place and move it there when it is complete: there is never half of one."""
     draft = path.with_name(f"_draft-{path.name}")
     for rest in (draft, draft.with_name(f"{draft.name}.wal")):
         rest.unlink(missing_ok=True)
-    with Database(draft, memory_bytes=MEMORY_BYTES) as database:
+    with Database(draft, memory_bytes=memory_bytes) as database:
         database.execute(_TABLES)
         database.execute("INSERT INTO plait_state VALUES ($1, $2)", [FORMAT, plan])
         for statement in tables:

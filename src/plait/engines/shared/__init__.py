@@ -1,1 +1,1 @@
-"""Many queries computed together, one micro-batch at a time, in a database."""
+"""Queries computed together, or one by itself, one micro-batch at a time, in a database."""

@@ -1,9 +1,9 @@
-"""Many queries computed together, one micro-batch at a time, with their state in one DuckDB file.
+"""Queries computed together, one micro-batch at a time, with their state in one DuckDB file. A query by
+itself is computed in the same way.
 
-A micro-batch is one transaction, as for a single query (`incremental.query`): what nothing needs any more is
-deleted, its rows are taken, the watermarks move, results are published, and the batch is noted with what came
-of it. A batch that was interrupted is done again from the same state; one that was done is
-recognised by its id.
+A micro-batch is one transaction: what nothing needs any more is deleted, its rows are taken, the watermarks
+move, results are published, and the batch is noted with what came of it. A batch that was interrupted is done
+again from the same state; one that was done is recognised by its id.
 
 Queries over the same set of streams are a group with one watermark, the least of its streams', so no query is
 held back by a stream that it does not read. What a stream has brought is known for all groups.
@@ -21,15 +21,16 @@ import pyarrow.compute as pc
 
 from plait.batches import Batch, BatchRows, Outcome, Publish, row_counts
 from plait.catalog import Stream
-from plait.engines.incremental.query import closed_us
+from plait.engines.incremental.bands import closed_us
 from plait.engines.incremental.state import Progress, State
 from plait.engines.shared.group import Arrivals, Group, SharedQuery
 from plait.failpoints import reach
 from plait.plan.nodes import StreamScan, sources_of
 from plait.plan.signature import signature
 
-# One database computes all queries; what does not fit is spilled beside the file.
-MEMORY_BYTES = 4 * 1024**3
+# For each query, and at most: databases share a machine. What does not fit is spilled beside the file.
+QUERY_MEMORY_BYTES = 1024**3
+MOST_MEMORY_BYTES = 4 * 1024**3
 
 
 class Trunk:
@@ -42,7 +43,6 @@ class Trunk:
         scans: Mapping[str, StreamScan],
         path: Path,
     ) -> None:
-        self._names = [query.name for query in queries]
         self._delays_us = {key: stream.delay_us for key, stream in streams.items()}
         by_streams: dict[frozenset[str], list[SharedQuery]] = {}
         for query in queries:
@@ -55,7 +55,8 @@ class Trunk:
         self._members = {read: tuple(query.name for query in members) for read, members in by_streams.items()}
         identity = sha256("\n".join(f"{q.name} {signature(q.plan)}" for q in queries).encode()).hexdigest()
         tables = (statement for _, group in self._groups for statement in group.tables())
-        self._state = State(path, identity, tables, memory_bytes=MEMORY_BYTES)
+        memory_bytes = min(len(queries) * QUERY_MEMORY_BYTES, MOST_MEMORY_BYTES)
+        self._state = State(path, identity, tables, memory_bytes)
         self._database = self._state.database
         for _, group in self._groups:
             group.open(self._database)

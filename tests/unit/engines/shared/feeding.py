@@ -1,42 +1,49 @@
-"""Hands a query's rows over in micro-batches, as they could arrive, and says what should come of it."""
+"""Hands the rows of a query over in micro-batches, as they could arrive, and says what should come of it."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from tests.workloads.event_times import with_event_times
+from tests.workloads.trunks import compute_by_plans, scans_of, trunk_of
 
 from plait.batches import Batch, BatchRows
-from plait.catalog import Catalog
-from plait.engines.incremental import IncrementalQuery
+from plait.deployment.fragments import Fragment, Result
+from plait.deployment.lowering import shared_fragment
 from plait.engines.incremental.bands import held_back_us
+from plait.engines.shared.trunk import Trunk
 from plait.evaluator import StoredData, evaluate
 from plait.evaluator.horizon import Horizon
 from plait.evaluator.relations import Definition
 from plait.expressions.arrow import arrow_schema
-from plait.plan.nodes import Node, RowTicking, StreamScan, Ticking, sources_of, walk_plan
+from plait.plan.nodes import Node, RowTicking, StreamScan, Ticking, sources_of
 from plait.runtime.beats import END_OF_TIME_US
+from plait.sharing.chains import comes_at_once
+from plait.sharing.joins import woven_join
 from plait.workload import Query
 
 
 @dataclass
 class Results:
-    """What was published, table by table."""
+    """What was published of a query `q`, a table for each batch, with the types that sinks give it."""
 
-    schema: pa.Schema
+    plan: Node
     tables: list[pa.Table] = field(default_factory=list)
 
     def __call__(self, results: Sequence[BatchRows]) -> None:
-        (result,) = results
-        assert result.queries == ("q",)
-        assert result.rows.schema == self.schema
-        self.tables.append(result.rows)
+        schema = arrow_schema([f"c{k}" for k in range(len(self.plan.types))], self.plan.types)
+        assert all(result.queries == ("q",) for result in results)
+        tables = [result.rows.cast(schema) for result in results]
+        self.tables.append(pa.concat_tables([schema.empty_table(), *tables]))
 
     @property
     def rows(self) -> list[tuple[object, ...]]:
@@ -66,30 +73,27 @@ def _time(us: int | None) -> datetime | str | None:
 
 @dataclass
 class Feed:
-    """A query and the rows of its streams in the order of their arrival."""
+    """A query and the rows of its streams in the order of their arrival. `by_plans`: not as a family."""
 
     plan: Node
-    catalog: Catalog
     data: StoredData
     folder: Path
-    inputs: Sequence[Node]
+    by_plans: bool
 
-    @classmethod
-    def of(cls, plan: Node, data: StoredData, folder: Path, inputs: Sequence[Node] | None = None) -> Feed:
-        scans = [node for node in walk_plan(plan) if isinstance(node, StreamScan)]
-        return cls(plan, data.catalog, data, folder, scans if inputs is None else inputs)
+    @cached_property
+    def fragment(self) -> Fragment:
+        result = Result("q", columns_of(self.plan), self.plan)
+        return shared_fragment("shared-0", [result], self.data.catalog)
 
     @property
-    def columns(self) -> list[str]:
-        return [f"column {k}" for k in range(len(self.plan.types))]
+    def scans(self) -> dict[str, StreamScan]:
+        return scans_of(self.fragment)
 
-    def results(self) -> Results:
-        return Results(arrow_schema(self.columns, self.plan.types))
-
-    def open(self) -> IncrementalQuery:
-        streams = {node: self.catalog.stream(_stream(node)) for node in self.inputs}
-        path = self.folder / "state.duckdb"
-        return IncrementalQuery("q", self.plan, self.inputs, streams, self.columns, path)
+    def open(self) -> Trunk:
+        with pytest.MonkeyPatch.context() as patch:
+            if self.by_plans:
+                compute_by_plans(patch)
+            return trunk_of(self.fragment, self.data.catalog, self.folder / "state.duckdb")
 
     def tables(self) -> dict[str, Path]:
         """The stored tables, written as files."""
@@ -102,37 +106,36 @@ class Feed:
             paths[name.lower()] = path
         return paths
 
-    def rows(self) -> dict[Node, pa.Table]:
-        """All rows of every input."""
+    def rows(self) -> dict[str, pa.Table]:
+        """All rows of every stream."""
         return {
-            node: self.data.database.fetch_arrow(
-                Definition(node, self.data, Horizon()).statement(node, "SELECT *")
+            key: self.data.database.fetch_arrow(
+                Definition(scan, self.data, Horizon()).statement(scan, "SELECT *")
             )
-            for node in self.inputs
+            for key, scan in self.scans.items()
         }
 
-    def batches(self, rng: random.Random, most: int = 6) -> list[dict[Node, pa.Table]]:
-        """The rows out of order, but not late, cut anywhere into batches."""
+    def batches(self, rng: random.Random, most: int = 6) -> list[dict[str, pa.Table]]:
+        """The rows out of order, but not late, cut anywhere into batches; and a last one without rows."""
         rows = self.rows()
-        arrivals: list[tuple[int, Node, int]] = []
-        for node, table in rows.items():
-            delay_us = self.catalog.stream(_stream(node)).delay_us
+        arrivals: list[tuple[int, str, int]] = []
+        for key, table in rows.items():
+            delay_us = self.data.catalog.stream(key).delay_us
             for position, us in enumerate(table["t"].to_pylist()):
-                arrivals.append((us + rng.randint(0, delay_us), node, position))
+                arrivals.append((us + rng.randint(0, delay_us), key, position))
         arrivals.sort(key=lambda arrival: arrival[0])
         moments = sorted({arrival[0] for arrival in arrivals})
         cuts = sorted(rng.sample(moments, min(len(moments), rng.randint(0, most - 1))))
         batches = []
         for first, last in zip([0, *cuts], [*cuts, END_OF_TIME_US], strict=True):
-            positions: dict[Node, list[int]] = {}
-            for us, node, position in arrivals:
+            positions: dict[str, list[int]] = {key: [] for key in rows}
+            for us, key, position in arrivals:
                 if first <= us < last:
-                    positions.setdefault(node, []).append(position)
-            batches.append({node: rows[node].take(taken) for node, taken in positions.items()})
-        return batches
-
-    def drain(self) -> dict[str, int]:
-        return {stream.lower(): END_OF_TIME_US for stream in sources_of(self.plan)[0]}
+                    positions[key].append(position)
+            batches.append(
+                {key: rows[key].take(pa.array(taken, pa.int64())) for key, taken in positions.items()}
+            )
+        return [*batches, {key: table.slice(0, 0) for key, table in rows.items()}]
 
     def all_rows(self) -> Sequence[tuple[object, ...]]:
         """What a drained run gives."""
@@ -141,6 +144,8 @@ class Feed:
     def settled_rows(self) -> Sequence[tuple[object, ...]]:
         """What a run gives that ends with its rows."""
         streams, _ = sources_of(self.plan)
+        if comes_at_once(self.plan) or (not self.by_plans and woven_join("q", self.plan, self.scans)):
+            return self.all_rows()
         if any(self.data.stream(stream).last_us is None for stream in streams):
             return ()
         if isinstance(self.plan.timing, Ticking | RowTicking):
@@ -152,8 +157,11 @@ class Feed:
         return [row[:-1] for row in timed if isinstance(row[-1], datetime) and row[-1] <= until]
 
     def _evaluated(self, plan: Node, *, closed_only: bool = False) -> Sequence[tuple[object, ...]]:
-        columns = tuple(f"column {k}" for k in range(len(plan.types)))
-        return evaluate(Query("q", plan, columns), self.data, closed_only=closed_only).rows
+        return evaluate(Query("q", plan, columns_of(plan)), self.data, closed_only=closed_only).rows
+
+
+def columns_of(plan: Node) -> tuple[str, ...]:
+    return tuple(f"column {k}" for k in range(len(plan.types)))
 
 
 @dataclass(frozen=True)
@@ -164,22 +172,14 @@ class Given:
     all: list[tuple[object, ...]]
 
 
-def run(feed: Feed, batches: Sequence[Mapping[Node, pa.Table]]) -> Given:
-    """All batches, one after the other, and at the end a beat that closes everything."""
-    results = feed.results()
+def run(feed: Feed, batches: Sequence[Mapping[str, pa.Table]]) -> Given:
+    """All batches, one after the other; with the last a beat that closes everything."""
+    results = Results(feed.plan)
     tables = feed.tables()
-    query = feed.open()
-    try:
-        for number, rows in enumerate(batches):
-            outcome = query.apply(Batch(number, tables=tables), rows, {}, results)
-            assert not outcome.late_rows
+    *before, last = batches
+    with closing(feed.open()) as trunk:
+        for number, rows in enumerate(before):
+            assert not trunk.apply(Batch(number, tables=tables), rows, {}, results)["q"].late_rows
         settled = results.rows
-        query.apply(Batch(len(batches), tables=tables), {}, feed.drain(), results)
-    finally:
-        query.close()
+        trunk.apply(Batch(len(before), tables=tables), last, dict.fromkeys(last, END_OF_TIME_US), results)
     return Given(settled, results.rows)
-
-
-def _stream(node: Node) -> str:
-    (stream,) = sources_of(node)[0]
-    return stream

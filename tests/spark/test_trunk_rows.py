@@ -1,4 +1,4 @@
-"""Spark's part of the database way: with a real database behind it, the rows of the definition."""
+"""Spark's part of what a database computes: with a real one behind it, the rows of the definition."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ import pyarrow as pa
 import pytest
 from tests.spark.native_runs import FileStreams, Run, declared, evaluated, started, store_tables
 from tests.spark.test_native import NOON, ROOMS, some_rows
+from tests.workloads.trunks import trunk_of
 
-from plait.batches import Batch, BatchRows, Outcome, Publish
-from plait.deployment.fragments import Result, Way
+from plait.batches import Batch, Outcome, Publish
+from plait.catalog import Catalog
+from plait.deployment.fragments import Fragment, Result, Way
 from plait.deployment.lowering import fragment
-from plait.engines.incremental import IncrementalQuery
+from plait.deployment.row_by_row import row_by_row
 from plait.evaluator import difference
-from plait.plan.nodes import Node
 from plait.rewrite import canonicalise
 from plait.runtime.beats import END_OF_TIME_US
 from plait.space import stream_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from plait.spark.trunk_rows import Queries, TrunkRows
 
 pytestmark = pytest.mark.spark
 
@@ -45,20 +48,27 @@ CREATE CONTINUOUS QUERY ordered AS
 """
 
 
+def lowered(name: str) -> tuple[Catalog, Fragment]:
+    catalog, query = declared(QUERIES, name)
+    made = fragment(Result(name, query.columns, stream_of(canonicalise(query.plan))), catalog)
+    assert made.way is Way.SHARED
+    return catalog, made
+
+
+def trunk_rows(made: Fragment, catalog: Catalog, streams: FileStreams, queries: Queries) -> TrunkRows:
+    from plait.spark.trunk_rows import TrunkRows
+
+    inputs = {each.stream.lower(): row_by_row(each.plan) for each in made.inputs}
+    return TrunkRows(inputs, catalog, streams, streams.beats, queries)
+
+
 @pytest.mark.parametrize("name", ["last_three", "by_room", "ordered"])
 def test_query(name: str, spark: SparkSession, tmp_path: Path) -> None:
-    from plait.spark.handover import Handover
-
-    catalog, query = declared(QUERIES, name)
-    plan = stream_of(canonicalise(query.plan))
-    made = fragment(Result(name, query.columns, plan))
-    assert made.way is Way.DATABASE
+    catalog, made = lowered(name)
     streams, done, stored = FileStreams(spark, catalog, tmp_path), Run(made), dict[str, Path]()
     store_tables(stored, catalog, {"rooms": ROOMS}, tmp_path)
-    inputs = {each.plan: catalog.stream(each.stream) for each in made.inputs}
-    state = tmp_path / "state.duckdb"
-    database = IncrementalQuery(name, plan, [*inputs], inputs, query.columns, state)
-    computation = Handover(made, catalog, streams, streams.beats, database)
+    trunk = trunk_of(made, catalog, tmp_path / "state.duckdb")
+    computation = trunk_rows(made, catalog, streams, trunk)
     running = started(computation, done, stored, tmp_path / "checkpoint")
     rows = some_rows(seed=5)
     for cut in rows:
@@ -67,7 +77,7 @@ def test_query(name: str, spark: SparkSession, tmp_path: Path) -> None:
     streams.end()
     running.processAllAvailable()
     running.stop()
-    database.close()
+    trunk.close()
     wanted = evaluated(QUERIES, name, rows, tables={"rooms": ROOMS})
     assert wanted
     assert not difference(wanted, done.rows)
@@ -77,25 +87,23 @@ class _Recorder:
     """Stands in for the database: keeps what it is given."""
 
     def __init__(self) -> None:
-        self.batches: list[tuple[dict[Node, pa.Table], dict[str, int]]] = []
+        self.batches: list[tuple[dict[str, pa.Table], dict[str, int]]] = []
 
     def apply(
-        self, batch: Batch, rows: Mapping[Node, pa.Table], beats: Mapping[str, int], publish: Publish
-    ) -> Outcome:
+        self, batch: Batch, rows: Mapping[str, pa.Table], beats: Mapping[str, int], publish: Publish
+    ) -> Mapping[str, Outcome]:
         assert batch.id == len(self.batches)
         self.batches.append((dict(rows), dict(beats)))
-        publish([BatchRows(("ordered",), pa.table({}))])
-        return Outcome(0)
+        publish([])
+        return {"ordered": Outcome(0)}
 
 
 def test_what_is_handed_over(spark: SparkSession, tmp_path: Path) -> None:
-    """Rows of an input only, each with its number where a stream is read twice; and every event time."""
-    from plait.spark.handover import Handover
-
-    catalog, query = declared(QUERIES, "ordered")
-    made = fragment(Result("ordered", query.columns, stream_of(canonicalise(query.plan))))
+    """Rows that the query may want only, each once although the stream is joined with itself; and every
+    event time."""
+    catalog, made = lowered("ordered")
     streams, recorder = FileStreams(spark, catalog, tmp_path), _Recorder()
-    computation = Handover(made, catalog, streams, streams.beats, recorder)
+    computation = trunk_rows(made, catalog, streams, recorder)
     running = started(computation, Run(made), {}, tmp_path / "checkpoint")
     later = NOON + timedelta(seconds=30)
     streams.add("readings", [(1, 5, None, 2.0, NOON), (2, 6, None, 0.5, later)])
@@ -107,8 +115,6 @@ def test_what_is_handed_over(spark: SparkSession, tmp_path: Path) -> None:
     noon_us = 1_767_268_800_000_000
     assert seen == {"readings": noon_us + 30_000_000}
     assert end == {"readings": END_OF_TIME_US}
-    assert [table.num_rows for table in nothing.values()] == [0, 0]
-    assert len(made.inputs) == 2
-    for each in made.inputs:
-        (row,) = first[each.plan].to_pylist()
-        assert (row["t"], row["row"]) == (noon_us, 0)
+    assert [table.num_rows for table in nothing.values()] == [0]
+    (row,) = first["readings"].to_pylist()
+    assert row["t"] == noon_us

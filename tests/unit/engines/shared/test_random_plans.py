@@ -1,7 +1,7 @@
 """Random plans over random rows in random micro-batches, against the definition.
 
-A run gives exactly what is settled when the rows have come, and everything once it is drained; of plans as
-drawn and in canonical form. `PLAIT_FUZZ_EXAMPLES` sets how many are tried.
+A run gives exactly what is settled when the rows have come, and everything once it is drained. Plans are
+computed as drawn, in canonical form, and as families. `PLAIT_FUZZ_EXAMPLES` sets how many are tried.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-from tests.unit.engines.incremental.feeding import Feed, run
+from tests.unit.engines.shared.feeding import Feed, run
 from tests.workloads.event_times import with_event_times
 from tests.workloads.plans import catalog, plans, rows
 
@@ -23,6 +23,7 @@ from plait.evaluator import StoredData, difference
 from plait.plan.format import format_plans
 from plait.plan.nodes import Node
 from plait.rewrite import canonicalise
+from plait.space import stream_of
 
 MODEST = settings(
     max_examples=int(os.environ.get("PLAIT_FUZZ_EXAMPLES", "15")),
@@ -35,15 +36,16 @@ RANDOMS = st.integers(0, 2**16).map(random.Random)
 
 
 @MODEST
-@given(plans(), rows(), DELAYS_US, RANDOMS, st.booleans())
+@given(plans(), rows(), DELAYS_US, RANDOMS, st.sampled_from(["drawn", "canonical", "family"]))
 def test_micro_batches_give_what_the_definition_does(
     plan: Node,
     content: dict[str, list[tuple[object, ...]]],
     delay_us: int,
     rng: random.Random,
-    canonical: bool,
+    form: str,
 ) -> None:
-    plan = canonicalise(plan) if canonical else plan
+    if form != "drawn":
+        plan = stream_of(canonicalise(plan))
     if not plan.types:  # no query is without columns
         plan = with_event_times(plan)
     note(format_plans({"plan": plan}))
@@ -53,7 +55,7 @@ def test_micro_batches_give_what_the_definition_does(
         TemporaryDirectory() as folder,
         StoredData.from_rows(delayed, content, database=DATABASE) as data,
     ):
-        feed = Feed.of(plan, data, Path(folder))
+        feed = Feed(plan, data, Path(folder), by_plans=form != "family")
         given_rows = run(feed, feed.batches(rng, most=4))
         assert not difference(feed.settled_rows(), given_rows.settled)
         assert not difference(feed.all_rows(), given_rows.all)

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.unit.engines.incremental.feeding import Feed, run
+from tests.unit.engines.shared.feeding import Feed, run
 from tests.unit.evaluator.test_semantics_document import Example, data_of, examples
 
 from plait import language
 from plait.engines.duckdb import Database
 from plait.evaluator import StoredData, difference
+from plait.rewrite import canonicalise
+from plait.space import stream_of
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +23,9 @@ def database() -> Iterator[Database]:
         yield database
 
 
+@pytest.mark.parametrize("by_plans", [False, True], ids=["families", "plans"])
 @pytest.mark.parametrize("example", list(examples()), ids=lambda example: f"line-{example.line}")
-def test_example(example: Example, database: Database, tmp_path: Path) -> None:
+def test_example(example: Example, by_plans: bool, database: Database, tmp_path: Path) -> None:
     workload = language.load_text(example.sql)
     rows, now = data_of(example, workload.catalog)
     rng = random.Random(example.line)
@@ -30,7 +33,7 @@ def test_example(example: Example, database: Database, tmp_path: Path) -> None:
         for query in workload.queries.values():
             folder = tmp_path / query.name
             folder.mkdir()
-            feed = Feed.of(query.plan, data, folder)
+            feed = Feed(stream_of(canonicalise(query.plan)), data, folder, by_plans)
             given = run(feed, feed.batches(rng, most=4))
             assert not difference(feed.settled_rows(), given.settled), query.name
             assert not difference(feed.all_rows(), given.all), query.name

@@ -1,4 +1,7 @@
-"""What a micro-batch does: exactly once, late rows, tables as of the batch, bounded state, refusals."""
+"""What a micro-batch does: exactly once, late rows, tables as of the batch, bounded state, refusals.
+
+A query that could be in a family is computed as one, or by its plan, as all other queries are.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,23 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.unit.engines.incremental.feeding import Results, python_rows
+from tests.unit.engines.shared.feeding import Results, python_rows
+from tests.workloads.trunks import compute_by_plans, scans_of, trunk_of
 
 from plait import language
 from plait.batches import Batch, BatchRows, Outcome
-from plait.catalog import Stream
+from plait.deployment.fragments import Result
+from plait.deployment.lowering import shared_fragment
 from plait.engines.duckdb import Database
 from plait.engines.event_times import LAST_EVENT_TIME_US
-from plait.engines.incremental import IncrementalQuery, slices, state
+from plait.engines.incremental import slices, state
 from plait.errors import ExternalError, InternalError
 from plait.expressions.arrow import arrow_schema
-from plait.plan.nodes import Filter, Node, StreamScan, walk_plan
+from plait.plan.nodes import StreamScan
+from plait.rewrite import canonicalise
 from plait.runtime.beats import END_OF_TIME_US
+from plait.sharing.chains import inputs_of
+from plait.space import stream_of
 
 SECOND = 1_000_000
 NOON_US = 1_767_268_800 * SECOND
@@ -43,17 +51,18 @@ class Running:
     def __init__(self, select: str, path: Path) -> None:
         workload = language.load_text(f"{DECLARATIONS} CREATE CONTINUOUS QUERY q AS {select};")
         query = workload.query("q")
-        self.catalog, self.path, self.columns, self.plan = workload.catalog, path, query.columns, query.plan
-        self.inputs = [node for node in walk_plan(self.plan) if isinstance(node, StreamScan)]
-        self.published = Results(arrow_schema(self.columns, self.plan.types))
+        self.catalog, self.path = workload.catalog, path
+        result = Result("q", query.columns, stream_of(canonicalise(query.plan)))
+        self.fragment = shared_fragment("shared-0", [result], self.catalog)
+        self.scans = scans_of(self.fragment)
+        self.published = Results(result.plan)
         self.open()
 
     def open(self) -> None:
-        streams: dict[Node, Any] = {node: self.catalog.stream(node.stream) for node in self.inputs}
-        self.query = IncrementalQuery("q", self.plan, self.inputs, streams, self.columns, self.path)
+        self.trunk = trunk_of(self.fragment, self.catalog, self.path)
 
     def reopen(self) -> None:
-        self.query.close()
+        self.trunk.close()
         self.open()
 
     def apply(
@@ -67,12 +76,13 @@ class Running:
         publish: Any = None,
     ) -> Outcome:
         given = {"a": a, "b": b}
-        rows: dict[Node, pa.Table] = {node: self.rows(node, given[node.stream]) for node in self.inputs}
-        return self.query.apply(
+        rows = {key: self.rows(scan, given[key]) for key, scan in self.scans.items()}
+        outcomes = self.trunk.apply(
             Batch(batch, tables=tables or {}), rows, beats or {}, publish or self.published
         )
+        return outcomes["q"]
 
-    def rows(self, node: StreamScan, given: Sequence[tuple[Any, Any, float]]) -> pa.Table:
+    def rows(self, scan: StreamScan, given: Sequence[tuple[Any, Any, float]]) -> pa.Table:
         table = pa.table(
             {
                 "k": pa.array([k for k, _, _ in given], pa.int32()),
@@ -86,7 +96,7 @@ class Running:
             else table["at"].cast(pa.timestamp("us", tz="UTC"))
             if field.name == "at"
             else table["value"]
-            for position, field in enumerate(node.columns)
+            for position, field in enumerate(scan.columns)
         }
         return pa.table({**columns, "t": table["at"]})
 
@@ -94,11 +104,10 @@ class Running:
         return self.apply(batch, beats={"a": END_OF_TIME_US, "b": END_OF_TIME_US})
 
     def stored_rows(self) -> int:
-        """Rows in all stores."""
-        self.query.close()
+        """Rows in all tables but those that tell of the state itself."""
+        self.trunk.close()
         with Database(self.path) as database:
-            tables = [name for (name,) in database.fetch("SHOW TABLES")]
-            stores = [name for name in tables if name.startswith(("input_", "derived_", "numbered_"))]
+            stores = [name for (name,) in database.fetch("SHOW TABLES") if name.startswith("g0_")]
             count = sum(database.fetch(f"SELECT count(*) FROM {name}")[0][0] for name in stores)
         self.open()
         return int(count)
@@ -117,6 +126,18 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "state.duckdb"
 
 
+@pytest.fixture
+def by_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    compute_by_plans(monkeypatch)
+
+
+@pytest.fixture(params=["family", "plan"])
+def either(request: pytest.FixtureRequest) -> None:
+    if request.param == "plan":
+        request.getfixturevalue("by_plans")
+
+
+@pytest.mark.usefixtures("either")
 def test_a_tick_is_given_once_when_the_watermark_reaches_it(path: Path) -> None:
     running = Running(COUNTS, path)
     assert running.apply(0, a=[(1, 0, 3), (1, 0, 19.999999)]) == Outcome(0, {}, us(9.999999))
@@ -128,17 +149,26 @@ def test_a_tick_is_given_once_when_the_watermark_reaches_it(path: Path) -> None:
     assert running.drain(4).rows == 0
 
 
-def test_results_have_the_schema_of_the_query_whatever_their_number(path: Path) -> None:
-    running = Running(COUNTS, path)
+@pytest.mark.usefixtures("either")
+@pytest.mark.parametrize("select", [COUNTS, PAIRS, ROW_SUMS])
+def test_results_have_the_types_of_the_query(path: Path, select: str) -> None:
+    """`Results` looks at each table of rows."""
+    running = Running(select, path)
     running.apply(0)
-    running.apply(1, a=[(None, 0, 3)], beats={"a": us(100)})
-    assert [table.num_rows for table in running.published.tables] == [0, 1]
-    assert running.published.tables[1].schema == pa.schema(
-        [("k", pa.int32()), ("n", pa.int64()), ("window_end", pa.timestamp("us", tz="UTC"))]
-    )
+    running.apply(1, a=[(None, 0, 3), (1, 1, 4), (1, 2, 5)], b=[(1, 0, 5)])
+    running.drain(2)
+    assert running.published.rows
 
 
-def test_nothing_is_given_before_every_stream_has_a_watermark(path: Path) -> None:
+def test_combinations_of_a_family_come_at_once(path: Path) -> None:
+    running = Running(PAIRS, path)
+    assert running.apply(0, a=[(1, 1, 0), (1, 2, 100)]) == Outcome(0, {}, None)
+    assert running.apply(1, b=[(1, 10, 0)]) == Outcome(1, {}, us(0))
+    assert running.published.rows == [(1, 10)]
+
+
+@pytest.mark.usefixtures("by_plans")
+def test_what_waits_is_not_given_before_every_stream_has_a_watermark(path: Path) -> None:
     running = Running(PAIRS, path)
     assert running.apply(0, a=[(1, 1, 0), (1, 2, 100)]).watermark_us is None
     assert running.apply(1, b=[(1, 10, 0)]) == Outcome(0, {}, us(0))
@@ -146,12 +176,14 @@ def test_nothing_is_given_before_every_stream_has_a_watermark(path: Path) -> Non
     assert running.published.rows == [(1, 10)]
 
 
+@pytest.mark.usefixtures("either")
 def test_beats_of_other_streams_and_those_that_go_back_change_nothing(path: Path) -> None:
     running = Running(COUNTS, path)
     running.apply(0, a=[(1, 0, 30)], beats={"elsewhere": END_OF_TIME_US})
     assert running.apply(1, beats={"a": us(5)}).watermark_us == us(20)
 
 
+@pytest.mark.usefixtures("either")
 def test_late_rows_are_left_out_and_counted(path: Path) -> None:
     running = Running(COUNTS, path)
     running.apply(0, a=[(1, 0, 25)])
@@ -165,31 +197,23 @@ def test_late_rows_are_left_out_and_counted(path: Path) -> None:
 def test_a_late_row_of_several_inputs_counts_once(path: Path) -> None:
     union = "SELECT k FROM a WHERE k IS NULL UNION ALL SELECT k FROM a"
     running = Running(f"SELECT count(*) AS n FROM ({union}) u [RANGE 10 SECONDS]", path)
-    (scan,) = running.inputs
-    (filtered,) = (node for node in walk_plan(running.plan) if isinstance(node, Filter))
-    inputs: dict[Node, Stream] = dict.fromkeys((scan, filtered), running.catalog.stream("a"))
-    both = path.with_name("both.duckdb")
-    query = IncrementalQuery("q", running.plan, [*inputs], inputs, running.columns, both)
-    rows = running.rows(scan, [(None, 0, 1), (None, 0, 2), (1, 0, 3)])
-    rows = rows.append_column("row", pa.array([10, 11, 12]))
-    query.apply(Batch(0), {}, {"a": us(100)}, running.published)
-    outcome = query.apply(Batch(1), {scan: rows, filtered: rows.slice(0, 2)}, {}, running.published)
-    assert outcome.late_rows == {"a": 3}
-    query.close()
+    assert len([*inputs_of(running.fragment.only.plan)]) == 2
+    running.apply(0, beats={"a": us(100)})
+    assert running.apply(1, a=[(None, 0, 1), (None, 0, 2), (1, 0, 3)]).late_rows == {"a": 3}
 
 
+@pytest.mark.usefixtures("either")
 def test_a_row_of_the_last_moment_is_given(path: Path) -> None:
     running = Running("SELECT count(*) AS n FROM a [RANGE 1 DAY SLIDE 1 HOUR]", path)
     running.apply(0, a=[(1, 0, 0)])
-    columns = {f"c{k}": pa.nulls(1) for k in range(len(running.inputs[0].types))}
-    rows: dict[Node, pa.Table] = {
-        running.inputs[0]: pa.table({**columns, "t": pa.array([LAST_EVENT_TIME_US])})
-    }
-    running.query.apply(Batch(1), rows, {}, running.published)
+    types = arrow_schema(["c0"], running.scans["a"].types)
+    rows = pa.table({"c0": pa.nulls(1, types.field(0).type), "t": pa.array([LAST_EVENT_TIME_US])})
+    running.trunk.apply(Batch(1), {"a": rows}, {}, running.published)
     running.drain(2)
     assert len(running.published.rows) == 24 + 24
 
 
+@pytest.mark.usefixtures("either")
 @pytest.mark.parametrize("select", [COUNTS, PAIRS, ROW_SUMS])
 def test_a_batch_that_was_done_is_left_alone(path: Path, select: str) -> None:
     running = Running(select, path)
@@ -203,6 +227,7 @@ def test_a_batch_that_was_done_is_left_alone(path: Path, select: str) -> None:
     assert len(running.published.tables) == 2
 
 
+@pytest.mark.usefixtures("either")
 @pytest.mark.parametrize("select", [COUNTS, PAIRS, ROW_SUMS])
 def test_a_batch_that_fails_after_publishing_is_done_again(path: Path, select: str) -> None:
     undisturbed, running = Running(select, path), Running(select, path.with_name("other.duckdb"))
@@ -211,10 +236,10 @@ def test_a_batch_that_fails_after_publishing_is_done_again(path: Path, select: s
         {"a": [(1, 4, 30), (1, 5, 20)], "b": [(1, 6, 28)]},
         {"a": [(1, 7, 70)], "b": [(1, 8, 90)]},
     ]
-    lost: list[pa.Table] = []
+    lost = Results(running.fragment.only.plan)
 
     def publish_and_die(results: Sequence[BatchRows]) -> None:
-        lost.extend(result.rows for result in results)
+        lost(results)
         raise KeyboardInterrupt
 
     for number, rows in enumerate(batches):
@@ -225,8 +250,8 @@ def test_a_batch_that_fails_after_publishing_is_done_again(path: Path, select: s
             running.reopen()
         assert running.apply(number, **rows) == expected
     assert running.published.rows == undisturbed.published.rows
-    assert [python_rows(table) for table in lost] == [python_rows(t) for t in running.published.tables]
-    undisturbed.query.close()
+    assert [*map(python_rows, lost.tables)] == [*map(python_rows, running.published.tables)]
+    undisturbed.trunk.close()
 
 
 def test_rows_are_numbered_on_after_a_restart(path: Path) -> None:
@@ -288,6 +313,7 @@ BOUNDED = {
 }
 
 
+@pytest.mark.usefixtures("either")
 @pytest.mark.parametrize("name", BOUNDED)
 def test_the_state_stays_bounded(path: Path, name: str) -> None:
     select, most = BOUNDED[name]
@@ -302,6 +328,7 @@ def test_the_state_stays_bounded(path: Path, name: str) -> None:
     assert running.stored_rows() <= (4 * 3 if "ROWS" in select else 0)
 
 
+@pytest.mark.usefixtures("either")
 @pytest.mark.parametrize("select", [COUNTS, PAIRS, ROW_SUMS])
 def test_a_batch_deletes_before_it_inserts(path: Path, monkeypatch: pytest.MonkeyPatch, select: str) -> None:
     """DuckDB 2.0 damages a table if rows are deleted in the transaction that inserted them."""
@@ -329,6 +356,7 @@ def test_a_batch_deletes_before_it_inserts(path: Path, monkeypatch: pytest.Monke
     assert deleted > 4  # one a batch is of the batches themselves
 
 
+@pytest.mark.usefixtures("by_plans")
 def test_many_ticks_are_given_in_slices(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     select = "SELECT k, sum(x) AS total, window_end FROM a [RANGE 1 MINUTE SLIDE 1 SECOND] GROUP BY k"
     rows = [(k % 2, k, 7 * k) for k in range(30)]
@@ -351,6 +379,7 @@ def test_many_ticks_are_given_in_slices(path: Path, monkeypatch: pytest.MonkeyPa
     assert 18 <= len(statements) <= 60
 
 
+@pytest.mark.usefixtures("either")
 def test_ticks_are_made_only_where_rows_are(path: Path) -> None:
     running = Running("SELECT count(*) AS n FROM a [RANGE 2 SECONDS SLIDE 1 SECOND]", path)
     running.apply(0, a=[(1, 0, -1_700_000_000), (1, 0, 0)])
@@ -359,7 +388,7 @@ def test_ticks_are_made_only_where_rows_are(path: Path) -> None:
 
 
 def test_a_state_of_another_plan_is_refused(path: Path) -> None:
-    Running(COUNTS, path).query.close()
+    Running(COUNTS, path).trunk.close()
     with pytest.raises(ExternalError, match="another plan") as raised:
         Running(PAIRS, path)
     assert raised.value.hint
@@ -380,7 +409,7 @@ def test_a_state_that_fits_sparks_checkpoint(path: Path, committed: int, planned
     running = Running(COUNTS, path)
     running.apply(0, a=[(1, 1, 0)])
     running.apply(1, a=[(1, 1, 40)])
-    running.query.check_between(committed, planned)
+    running.trunk.check_between(committed, planned)
 
 
 @pytest.mark.parametrize(
@@ -393,11 +422,11 @@ def test_a_state_that_does_not_fit_sparks_checkpoint_is_refused(
     running.apply(0, a=[(1, 1, 0)])
     running.apply(1, a=[(1, 1, 40)])
     with pytest.raises(ExternalError, match=f"{age} than Spark's"):
-        running.query.check_between(committed, planned)
+        running.trunk.check_between(committed, planned)
 
 
 def test_a_state_of_another_format_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Running(COUNTS, path).query.close()
+    Running(COUNTS, path).trunk.close()
     monkeypatch.setattr(state, "FORMAT", 99)
     with pytest.raises(ExternalError, match="another version") as raised:
         Running(COUNTS, path)
@@ -416,7 +445,7 @@ def test_a_file_that_is_no_state_is_refused(path: Path, content: bytes) -> None:
 def test_a_damaged_state_is_refused(path: Path) -> None:
     running = Running(COUNTS, path)
     running.apply(0, a=[(k, 0, k) for k in range(1000)])
-    running.query.close()
+    running.trunk.close()
     content = bytearray(path.read_bytes())
     content[4096:12288] = b"\xff" * 8192
     path.write_bytes(bytes(content))
