@@ -13,12 +13,13 @@ workload and the cost model, which a document alone does not have.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from math import isclose
+from collections.abc import Collection, Iterator, Mapping
+from math import isclose, lcm
 from typing import Any
 
 RELATIVE_TOLERANCE = 1e-6
 MICROSECONDS = 1_000_000
+MOST_COUNTED = 100_000  # edges of the windows of a tree
 
 Document = Mapping[str, Any]
 
@@ -44,6 +45,12 @@ def recost(document: Document) -> dict[str, float]:
         used["cost/state_rows"] += operator["state_rows"]
         used["cost/state_bytes"] += operator["state_bytes"]
         costs["cost/bottleneck_cores"] = max(costs.get("cost/bottleneck_cores", 0.0), cores)
+    for index, tree in enumerate(document["trees"]):
+        for name, value in _tree(document, tree).items():
+            costs[f"trees/{index}/{name}"] = value
+    for index, join in enumerate(document["joins"]):
+        for name, value in _shared_join(document, join).items():
+            costs[f"joins/{index}/{name}"] = value
     for index, flow in enumerate(document["flows"]):
         stream = streams[flow["stream"]]
         hop = (flow["from"], flow["to"])
@@ -77,6 +84,74 @@ def overloads(document: Document) -> Iterator[str]:
         yield from _overload(name, link["bandwidth_bytes_per_s"], link["bytes_per_s_used"])
 
 
+def _tree(document: Document, tree: Document) -> dict[str, float]:
+    operators = [each for each in document["operators"] if each["id"] in tree["operators"]]
+    windows = {
+        (window["range_us"], window["slide_us"], window["offset_us"])
+        for each in operators
+        for window in each["windows"]
+    }
+    rate = _source_rate(document, tree["operators"])
+    overlap = sum(range_us / slide_us for range_us, slide_us, _ in windows)
+    slides_s = [each["windows"][0]["slide_us"] / MICROSECONDS for each in operators]
+    groups = max(each["output_rows_per_s"] * slide for each, slide in zip(operators, slides_s, strict=True))
+    finals = sum(each["output_rows_per_s"] for each in operators)
+    partials = min(rate, tree["edges_per_s"] * groups)
+    cores = {
+        f"cores/{engine}": (
+            rate * unit["row_us"] + partials * overlap * unit["merge_us"] + finals * unit["final_us"]
+        )
+        / MICROSECONDS
+        for engine, unit in document["unit_costs"]["trees"].items()
+    }
+    return {
+        "rate_rows_per_s": rate,
+        "edges_per_s": _edges_per_s(windows),
+        "overlap": overlap,
+        "groups": groups,
+        "finals_per_s": finals,
+        **cores,
+    }
+
+
+def _edges_per_s(windows: Collection[tuple[int, int, int]]) -> float:
+    """Edges in the time after which all windows stand as before, counted one by one; where these are very
+    many, as many as if no two windows had one in common."""
+    cycle_us = lcm(*(slide_us for _, slide_us, _ in windows))
+    phases = {
+        (slide_us, edge % slide_us)
+        for range_us, slide_us, offset_us in windows
+        for edge in (offset_us, offset_us - range_us)
+    }
+    if sum(cycle_us // slide_us for slide_us, _ in phases) > MOST_COUNTED:
+        return sum(MICROSECONDS / slide_us for slide_us, _ in phases)
+    edges = {edge for slide_us, phase in phases for edge in range(phase, cycle_us, slide_us)}
+    return len(edges) * MICROSECONDS / cycle_us
+
+
+def _shared_join(document: Document, join: Document) -> dict[str, float]:
+    operators = [each for each in document["operators"] if each["id"] in join["operators"]]
+    read = _source_rate(document, join["operators"])
+    given = sum(each["output_rows_per_s"] for each in operators)
+    units = {engine: kinds["window join"] for engine, kinds in document["unit_costs"]["engines"].items()}
+    cores = {
+        f"cores/{engine}": (read * unit["input_us_per_row"] + given * unit["output_us_per_row"])
+        / MICROSECONDS
+        for engine, unit in units.items()
+    }
+    return {"input_rows_per_s": read, "output_rows_per_s": given, **cores}
+
+
+def _source_rate(document: Document, operators: Collection[str]) -> float:
+    """Of all sources that operators are computed from, each source once."""
+    by_output = {each["output"]: each for each in document["operators"]}
+    rates = {stream["id"]: stream["rate_rows_per_s"] for stream in document["streams"]}
+    reached = {each["output"] for each in document["operators"] if each["id"] in operators}
+    while more := {stream for output in reached for stream in by_output[output]["inputs"]} - reached:
+        reached |= more
+    return float(sum(rates[output] for output in reached if by_output[output]["kind"] == "scan"))
+
+
 def _overload(name: str, limit: float | None, used: float) -> Iterator[str]:
     if limit is not None and used > limit * (1 + RELATIVE_TOLERANCE):
         yield f"{name}: {used:g} of {limit:g}"
@@ -105,6 +180,13 @@ def _stated(document: Document) -> Iterator[tuple[str, float]]:
             yield f"{path}/input_rows_per_s/{index}", rows
         yield f"{path}/output_rows_per_s", operator["output_rows_per_s"]
         yield f"{path}/cores", operator["cores"]
+    for kind in ("trees", "joins"):
+        for index, shared in enumerate(document[kind]):
+            for key, value in shared.items():
+                if isinstance(value, float):
+                    yield f"{kind}/{index}/{key}", value
+            for engine, cores in shared["cores"].items():
+                yield f"{kind}/{index}/cores/{engine}", cores
     for index, flow in enumerate(document["flows"]):
         yield f"flows/{index}/bytes_per_s", flow["bytes_per_s"]
     for site in document["sites"]:

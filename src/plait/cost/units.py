@@ -6,7 +6,8 @@ produces depends on the data, and with the split the numbers do not.
 
 The profile that Plait comes with is made of round numbers that keep the proportions right (a join costs
 more than a filter). It is **not calibrated**: cores computed with it compare plans, they do not promise
-anything about a machine.
+anything about a machine. What trees and joins cost on two engines is rounded from measurements of both
+(`plait bench sharing`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from types import MappingProxyType
 from plait.space import OperatorKind
 
 SPARK = "spark"
+DUCKDB = "duckdb"
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,23 @@ class UnitCost:
 
 
 @dataclass(frozen=True)
+class TreeUnitCost:
+    """Microseconds of one core, in a tree of windows: for each row, for each partial in each window that it
+    goes into, and for each row of a result."""
+
+    row_us: float
+    merge_us: float
+    final_us: float
+
+
+@dataclass(frozen=True)
 class UnitCosts:
-    """A profile: engine, then operator kind. `table_refresh_s` is how often a stored table is read again."""
+    """A profile: engine, then operator kind; trees of windows by engine. `table_refresh_s` is how often a
+    stored table is read again."""
 
     profile: str
     costs: Mapping[str, Mapping[OperatorKind, UnitCost]]
+    trees: Mapping[str, TreeUnitCost]
     table_refresh_s: float = 60.0
 
     def of(self, engine: str, kind: OperatorKind) -> UnitCost:
@@ -57,7 +71,9 @@ UNCALIBRATED = UnitCosts(
                     OperatorKind.TOP: UnitCost(1.0, 0.5),
                     OperatorKind.UNION: UnitCost(0.1, 0.0),
                 }
-            )
+            ),
+            DUCKDB: MappingProxyType({OperatorKind.WINDOW_JOIN: UnitCost(1.0, 0.2)}),
         }
     ),
+    MappingProxyType({SPARK: TreeUnitCost(10.0, 8.0, 5.0), DUCKDB: TreeUnitCost(2.0, 0.8, 1.0)}),
 )

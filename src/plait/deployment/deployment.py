@@ -83,6 +83,38 @@ class Operator:
 
 
 @dataclass(frozen=True)
+class Tree:
+    """Window aggregates, by their operators' ids, that share partials at a site. `cores` says what the tree
+    costs on each engine, from the size that stands beside (`cost.sharing.TreeSize`); `engine` is the one that
+    computes it."""
+
+    site: str
+    engine: str
+    queries: tuple[str, ...]
+    operators: tuple[str, ...]
+    rate_rows_per_s: float
+    edges_per_s: float
+    overlap: float
+    groups: float
+    finals_per_s: float
+    cores: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class SharedJoin:
+    """Joins, by their operators' ids, that are one at a site, by the greatest ranges. `cores` says what that
+    costs on each engine."""
+
+    site: str
+    engine: str
+    queries: tuple[str, ...]
+    operators: tuple[str, ...]
+    input_rows_per_s: float
+    output_rows_per_s: float
+    cores: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class Flow:
     """A stream on its way from one site to the next."""
 
@@ -133,7 +165,8 @@ class Cost:
 
 @dataclass(frozen=True)
 class Deployment:
-    """`plans` says for each signature what its streams mean."""
+    """`plans` says for each signature what its streams mean. `trees` and `joins` are what queries have in
+    common beyond equal operators."""
 
     queries: tuple[DeployedQuery, ...]
     streams: tuple[DeployedStream, ...]
@@ -144,6 +177,8 @@ class Deployment:
     cost: Cost
     unit_costs: UnitCosts
     plans: Mapping[str, Node] = field(repr=False)
+    trees: tuple[Tree, ...] = ()
+    joins: tuple[SharedJoin, ...] = ()
 
     @cached_property
     def stream_by_id(self) -> Mapping[str, DeployedStream]:
@@ -153,6 +188,10 @@ class Deployment:
     def producer_of(self) -> Mapping[str, Operator]:
         """The operator that produces a stream, by the stream's id."""
         return {operator.output: operator for operator in self.operators}
+
+    @property
+    def shared(self) -> tuple[Tree | SharedJoin, ...]:
+        return (*self.trees, *self.joins)
 
     @property
     def admitted(self) -> tuple[DeployedQuery, ...]:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, assert_never
 
-from plait.cost.units import UnitCost, UnitCosts
+from plait.cost.units import TreeUnitCost, UnitCost, UnitCosts
 from plait.deployment.deployment import (
     Cost,
     DeployedQuery,
@@ -18,8 +18,10 @@ from plait.deployment.deployment import (
     Flow,
     LinkUse,
     Operator,
+    SharedJoin,
     SiteUse,
     StreamKind,
+    Tree,
 )
 from plait.errors import UserError
 from plait.plan.format import format_plans, parse_plans
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 VERSION = 1
 
 Json: TypeAlias = dict[str, Any]
+_Shared = TypeVar("_Shared", Tree, SharedJoin)
 
 
 def deployment_to_json(deployment: Deployment) -> Json:
@@ -51,7 +54,8 @@ def tables_to_json(deployment: Deployment) -> Json:
         ],
         "sites": [_by_field(site) for site in deployment.sites],
         "links": [_link_to_json(link) for link in deployment.links],
-        "trees": [],
+        "trees": [_shared_to_json(tree) for tree in deployment.trees],
+        "joins": [_shared_to_json(join) for join in deployment.joins],
         "cost": _by_field(deployment.cost),
         "unit_costs": _unit_costs_to_json(deployment.unit_costs),
     }
@@ -79,6 +83,8 @@ def deployment_from_json(document: Mapping[str, Any]) -> Deployment:
             ),
             sites=tuple(SiteUse(**site) for site in document["sites"]),
             links=tuple(_link_from_json(link) for link in document["links"]),
+            trees=tuple(_shared_from_json(Tree, tree) for tree in document["trees"]),
+            joins=tuple(_shared_from_json(SharedJoin, join) for join in document["joins"]),
             cost=Cost(**document["cost"]),
             unit_costs=_unit_costs_from_json(document["unit_costs"]),
             plans=parse_plans(document["plans"]),
@@ -158,6 +164,20 @@ def _window_from_json(window: Mapping[str, Any] | None) -> WindowSpecification |
             raise ValueError(f"no such window: {kind}")
 
 
+def _shared_to_json(shared: Tree | SharedJoin) -> Json:
+    return {
+        **_by_field(shared),
+        "queries": list(shared.queries),
+        "operators": list(shared.operators),
+        "cores": dict(shared.cores),
+    }
+
+
+def _shared_from_json(kind: type[_Shared], shared: Mapping[str, Any]) -> _Shared:
+    tuples = {"queries": tuple(shared["queries"]), "operators": tuple(shared["operators"])}
+    return kind(**{**shared, **tuples})
+
+
 def _link_to_json(link: LinkUse) -> Json:
     return {
         "from": link.source,
@@ -186,6 +206,7 @@ def _unit_costs_to_json(unit_costs: UnitCosts) -> Json:
             engine: {kind.value: _by_field(cost) for kind, cost in costs.items()}
             for engine, costs in unit_costs.costs.items()
         },
+        "trees": {engine: _by_field(cost) for engine, cost in unit_costs.trees.items()},
     }
 
 
@@ -196,5 +217,6 @@ def _unit_costs_from_json(document: Mapping[str, Any]) -> UnitCosts:
             engine: {OperatorKind(kind): UnitCost(**cost) for kind, cost in costs.items()}
             for engine, costs in document["engines"].items()
         },
+        {engine: TreeUnitCost(**cost) for engine, cost in document["trees"].items()},
         document["table_refresh_s"],
     )

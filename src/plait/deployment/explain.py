@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from plait.deployment.deployment import Deployment, LinkUse, SiteUse
+from plait.deployment.deployment import Deployment, LinkUse, SharedJoin, SiteUse, Tree
 from plait.quantity_text import bytes_per_s_text, bytes_text, number_text
+
+_WOVEN_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,16 @@ def summary(deployment: Deployment, refusals: int | None = None) -> str:
         f"sharing    every query for itself would take {shared.unshared_operators:,} operators and "
         f"{number_text(shared.unshared_cores)} cores: {shared.saved_share:.0%} saved"
     )
+    several = sorted((each for each in deployment.shared if len(each.queries) > 1), key=_by_size)
+    if several:
+        shown_cells = map(_woven_cells, several[:_WOVEN_SHOWN])
+        lines += [
+            "",
+            "computed together, beyond equal operators",
+            *(f"  {line}" for line in _aligned(shown_cells)),
+        ]
+        if len(several) > _WOVEN_SHOWN:
+            lines.append(f"  … and {len(several) - _WOVEN_SHOWN:,} more")
     lines += ["", "sites", *(f"  {line}" for line in _aligned(map(_site_cells, deployment.sites)))]
     if deployment.links:
         lines += ["", "links", *(f"  {line}" for line in _aligned(map(_link_cells, deployment.links)))]
@@ -61,6 +73,18 @@ def summary(deployment: Deployment, refusals: int | None = None) -> str:
         if len(shown) < len(deployment.refused):
             lines.append(f"  … and {len(deployment.refused) - len(shown):,} more: --full shows all")
     return "\n".join(lines)
+
+
+def _by_size(shared: Tree | SharedJoin) -> tuple[int, str]:
+    return -len(shared.queries), shared.queries[0]
+
+
+def _woven_cells(shared: Tree | SharedJoin) -> list[str]:
+    first, *others = shared.queries
+    kind = "windows" if isinstance(shared, Tree) else "joins"
+    cores = sorted(shared.cores.items(), key=lambda each: each[0] != shared.engine)
+    costs = [f"{number_text(each)} cores in {engine}" for engine, each in cores]
+    return [f"{kind} of {first} and {len(others):,} more", f"in {shared.engine}", ", ".join(costs)]
 
 
 def _site_cells(site: SiteUse) -> list[str]:

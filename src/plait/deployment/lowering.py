@@ -16,18 +16,19 @@ not, all of them found by comparing rows or in what Spark refuses:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from plait.catalog import Catalog
+from plait.cost.units import SPARK
 from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Family, Fragment, Input, Result, Way
 from plait.deployment.native_lowering import NotNativeError, is_in_milliseconds, native_stages
 from plait.deployment.row_by_row import row_by_row
+from plait.deployment.weaving import plan_of, whole_scans
 from plait.errors import InternalError, UnsupportedError
 from plait.expressions.nodes import TRUE, conjuncts, substitute_columns
-from plait.expressions.types import TIMESTAMP
-from plait.plan.nodes import Field, Filter, Node, StreamScan, sources_of, walk_plan
+from plait.plan.nodes import Filter, Node, StreamScan, sources_of
 from plait.sharing.chains import inputs_of
 from plait.sharing.families import families
 from plait.sharing.joins import WovenJoin
@@ -44,11 +45,11 @@ class Engines(StrEnum):
 def fragments(
     deployment: Deployment, catalog: Catalog, *, together: bool = False, engines: Engines = Engines.ANY
 ) -> tuple[Fragment, ...]:
-    """What runs for the admitted queries: each by itself, or `together` what they have in common."""
+    """What runs for the admitted queries: each by itself, or `together` what they have in common, on the
+    engine that the deployment says, or on Spark alone."""
     results = []
     for query in deployment.admitted:
-        assert query.stream is not None, query.name
-        plan = deployment.plans[deployment.stream_by_id[query.stream].signature]
+        plan = plan_of(deployment, query)
         _check_sources(plan, catalog)
         if len(query.columns) != len(plan.types):
             raise InternalError(
@@ -56,14 +57,21 @@ def fragments(
                 f"the query `{query.name}` has {len(query.columns)} columns, but its plan {len(plan.types)}",
             )
         results.append(Result(query.name, query.columns, plan))
-    if together and engines is Engines.ANY:
-        return tuple(
-            shared_fragment(f"shared-{number}", each, catalog)  # no query has a name with a dash
-            for number, each in enumerate(_connected(results))
-        )
-    if together:
-        return tuple(_woven_fragments(results, catalog))
-    return tuple(fragment(result, catalog, engines) for result in results)
+    if not together:
+        return tuple(fragment(result, catalog, engines) for result in results)
+    names = {result.query for result in results} if engines is Engines.SPARK else _for_spark(deployment)
+    woven = _woven_fragments([each for each in results if each.query in names], catalog, engines)
+    rest = _connected([each for each in results if each.query not in names])
+    return (
+        *woven,
+        # No query has a name with a dash.
+        *(shared_fragment(f"shared-{number}", each, catalog) for number, each in enumerate(rest)),
+    )
+
+
+def _for_spark(deployment: Deployment) -> set[str]:
+    """The queries that are cheaper on Spark than in the database."""
+    return {query for each in deployment.shared if each.engine == SPARK for query in each.queries}
 
 
 def fragment(result: Result, catalog: Catalog, engines: Engines = Engines.ANY) -> Fragment:
@@ -80,7 +88,7 @@ def fragment(result: Result, catalog: Catalog, engines: Engines = Engines.ANY) -
                 hint="let DuckDB compute what Spark cannot: that is the default",
             ) from None
         return shared_fragment(result.query, [result], catalog, obstacle.reasons)
-    inputs = tuple(Input(scan.stream, scan) for scan in _whole_scans([result], catalog).values())
+    inputs = tuple(Input(scan.stream, scan) for scan in whole_scans([result.plan], catalog).values())
     return Fragment(result.query, (result,), inputs, Way.NATIVE, stages=stages)
 
 
@@ -89,7 +97,8 @@ def shared_fragment(
 ) -> Fragment:
     """Queries that run together in the database, or one by itself; then `reasons` say why not in Spark."""
     inputs = tuple(
-        Input(scan.stream, _wanted_rows(scan, results)) for scan in _whole_scans(results, catalog).values()
+        Input(scan.stream, _wanted_rows(scan, results))
+        for scan in whole_scans(_plans(results), catalog).values()
     )
     return Fragment(name, tuple(results), inputs, Way.SHARED, reasons)
 
@@ -108,10 +117,10 @@ def _wanted_rows(scan: StreamScan, results: Sequence[Result]) -> Node:
     return scan if predicate == TRUE else Filter(scan, predicate)
 
 
-def _woven_fragments(results: Sequence[Result], catalog: Catalog) -> Iterator[Fragment]:
+def _woven_fragments(results: Sequence[Result], catalog: Catalog, engines: Engines) -> Iterator[Fragment]:
     """A fragment for each family of queries, and one for each query that has none."""
     by_name = {result.query: result for result in results}
-    scans = _whole_scans(results, catalog, with_times=True)
+    scans = whole_scans(_plans(results), catalog, with_times=True)
     found = families(((result.query, result.plan) for result in results), scans)
     woven: list[Family] = [tuple(each) for each in found.selects]
     woven += [
@@ -127,7 +136,7 @@ def _woven_fragments(results: Sequence[Result], catalog: Catalog) -> Iterator[Fr
         yield Fragment(f"woven-{number}", members, inputs, Way.WOVEN, family=family)
     for result in results:
         if result.query not in together:
-            yield fragment(result, catalog, Engines.SPARK)
+            yield fragment(result, catalog, engines)
 
 
 def _can_be_woven(join: WovenJoin, by_name: Mapping[str, Result]) -> bool:
@@ -145,23 +154,8 @@ def _can_be_woven(join: WovenJoin, by_name: Mapping[str, Result]) -> bool:
     return True
 
 
-def _whole_scans(
-    results: Sequence[Result], catalog: Catalog, *, with_times: bool = False
-) -> dict[str, StreamScan]:
-    """The streams that queries read, by key, with all columns that any of them needs; with the event time if
-    that is asked for, or is all there is."""
-    wanted: dict[str, dict[str, Field]] = {}
-    for result in results:
-        for scan in (node for node in walk_plan(result.plan) if isinstance(node, StreamScan)):
-            wanted.setdefault(scan.stream, {}).update({field.name: field for field in scan.columns})
-    for stream, fields in wanted.items():
-        if with_times or not fields:
-            event_time = catalog.stream(stream).event_time
-            fields.setdefault(event_time, Field(event_time, TIMESTAMP))
-    return {
-        stream.lower(): StreamScan(stream, tuple(fields.values()))
-        for stream, fields in sorted(wanted.items())
-    }
+def _plans(results: Iterable[Result]) -> Iterator[Node]:
+    return (result.plan for result in results)
 
 
 def _connected(results: Sequence[Result]) -> list[list[Result]]:

@@ -5,6 +5,7 @@ workload and the cost model is taken from whoever planned.
 |---|---|
 | streams | kind and sources as their plan says; rate, row bytes and basis as the cost model estimates |
 | operators | an engine that has unit costs; the state that the cost model estimates |
+| trees, shared joins | an engine that has unit costs |
 | sites, links | all that are declared (and links in use where none is), each once, with their limits |
 | unit costs | those of the cost model |
 
@@ -36,6 +37,10 @@ def false_statements(deployment: Deployment, network: Network, cost: CostModel) 
         yield from _stream_statements(deployment, stream, cost)
     for operator in deployment.operators:
         yield from _operator_statements(deployment, operator, cost)
+    for shared in deployment.shared:
+        if shared.engine not in shared.cores:
+            queries = ", ".join(shared.queries)
+            yield f"what {queries} share runs on {shared.engine}, which has no unit costs for it"
 
 
 def _site_statements(deployment: Deployment, network: Network) -> Iterator[str]:

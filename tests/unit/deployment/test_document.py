@@ -45,14 +45,14 @@ def document(report: PlanReport) -> dict[str, Any]:
 def test_the_keys_are_those_that_are_documented(document: dict[str, Any]) -> None:
     assert set(document) == {
         "version", "planner", "status", "bound", "seconds", "notices",
-        *KEYS, "trees", "cost", "unit_costs", "plans",
+        *KEYS, "trees", "joins", "cost", "unit_costs", "plans",
     }  # fmt: skip
     for key, expected in KEYS.items():
         assert document[key], key
         for entry in document[key]:
             assert set(entry) == expected
     assert set(document["cost"]) == COST
-    assert set(document["unit_costs"]) == {"profile", "table_refresh_s", "engines"}
+    assert set(document["unit_costs"]) == {"profile", "table_refresh_s", "engines", "trees"}
 
 
 def test_the_document_says_what_is_planned(document: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plait.plan.nodes import TickWindow
-from plait.windows.edges import Progression, edges_of, edges_per_s, intersection, united
+from plait.windows.edges import Progression, edges_of, edges_per_s, united
 
 
 @st.composite
@@ -43,9 +43,7 @@ def test_the_rate_counts_each_edge_once(given_windows: list[TickWindow]) -> None
     assert abs(edges_per_s(progressions) - exact) < 1e-6 * exact
 
 
-@given(windows(), windows())
-def test_intersections(one: TickWindow, other: TickWindow) -> None:
-    left, right = edges_of(one)[0], edges_of(other)[0]
-    common = intersection(left, right)
-    expected = times((left,), 600) & times((right,), 600)
-    assert (times((common,), 600) if common else set()) == expected
+def test_a_rate_of_very_many_edges_is_a_bound() -> None:
+    apart = [TickWindow(1_000_003, 1_000_003), TickWindow(999_983, 999_983)]
+    progressions = [edge for window in apart for edge in edges_of(window)]
+    assert edges_per_s(progressions) == 1e6 / 1_000_003 + 1e6 / 999_983

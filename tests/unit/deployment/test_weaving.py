@@ -1,0 +1,112 @@
+"""Trees of windows and shared joins in a deployment: their size, their cost on each engine, the choice."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from plait import language
+from plait.cost.recost import disagreements
+from plait.deployment.deployment import Deployment
+from plait.deployment.fragments import Way
+from plait.deployment.lowering import fragments
+from plait.planners import driver
+
+STREAMS = """
+CREATE STREAM readings (plug INT, watts INT, at TIMESTAMP, WATERMARK FOR at AS at)
+  WITH (connector = 'files', path = 'readings', format = 'csv', rate = {rate});
+CREATE STREAM alarms (plug INT, code INT, at TIMESTAMP, WATERMARK FOR at AS at)
+  WITH (connector = 'files', path = 'alarms', format = 'csv', rate = 10);
+"""
+WINDOWS = """
+CREATE CONTINUOUS QUERY tens AS SELECT plug, sum(watts) AS s FROM readings [RANGE 10 SECONDS] GROUP BY plug;
+CREATE CONTINUOUS QUERY again AS SELECT plug, sum(watts) AS t FROM readings [RANGE 10 SECONDS] GROUP BY plug;
+CREATE CONTINUOUS QUERY sliding AS
+  SELECT plug, max(watts) AS m FROM readings [RANGE 25 SECONDS SLIDE 10 SECONDS] GROUP BY plug;
+CREATE CONTINUOUS QUERY others AS SELECT count(*) AS n FROM readings [RANGE 10 SECONDS];
+"""
+JOINS = """
+CREATE CONTINUOUS QUERY one AS
+  SELECT r.watts, a.code FROM readings r [RANGE 5 SECONDS], alarms a [RANGE 9 SECONDS]
+  WHERE r.plug = a.plug AND r.plug = 1;
+CREATE CONTINUOUS QUERY two AS
+  SELECT r.watts, a.code FROM readings r [RANGE 7 SECONDS], alarms a [RANGE 2 SECONDS]
+  WHERE r.plug = a.plug AND r.plug = 2;
+"""
+
+
+def planned(text: str, *, rate: int = 1_000, site: str = "", planner: str = "plait") -> Any:
+    workload = language.load_text(site + STREAMS.format(rate=rate) + text)
+    return workload, driver.plan(workload, planner)
+
+
+def test_windows_of_one_grouping_are_a_tree() -> None:
+    _, report = planned(WINDOWS)
+    tree, single = report.deployment.trees
+    assert tree.queries == ("tens", "again", "sliding")
+    assert len(tree.operators) == 2  # the first two are one
+    assert single.queries == ("others",)
+    assert tree.rate_rows_per_s == 1_000
+    assert tree.edges_per_s == pytest.approx(0.2)  # every 5 seconds: …0, …5
+    assert tree.overlap == pytest.approx(1 + 2.5)
+    assert tree.finals_per_s == pytest.approx(2 * tree.groups / 10)
+    unit = report.deployment.unit_costs.trees["duckdb"]
+    partials = min(1_000, 0.2 * tree.groups)
+    expected = 1_000 * unit.row_us + partials * 3.5 * unit.merge_us + tree.finals_per_s * unit.final_us
+    assert tree.cores["duckdb"] == pytest.approx(expected / 1e6)
+    assert tree.engine == "duckdb"
+
+
+def test_joins_that_differ_in_constants_and_ranges_are_one() -> None:
+    _, report = planned(JOINS)
+    (join,) = report.deployment.joins
+    assert join.queries == ("one", "two")
+    assert join.input_rows_per_s == 1_010
+    assert join.cores["duckdb"] < join.cores["spark"]
+    assert join.engine == "duckdb"
+
+
+def test_queries_by_themselves_have_neither() -> None:
+    _, report = planned(WINDOWS + JOINS, planner="independent")
+    assert report.deployment.shared == ()
+
+
+@pytest.mark.parametrize(
+    ("site", "way"), [("", Way.SHARED), ("CREATE SITE big WITH (cores = 64);", Way.WOVEN)]
+)
+def test_spark_takes_over_where_it_has_many_cores(site: str, way: Way) -> None:
+    workload, report = planned(WINDOWS + JOINS, site=site)
+    running = fragments(report.deployment, workload.catalog, together=True)
+    ways = {result.query: each.way for each in running for result in each.results}
+    assert {name: ways[name] for name in ("tens", "sliding", "one", "two")} == dict.fromkeys(
+        ("tens", "sliding", "one", "two"), way
+    )
+    assert ways["others"] is (Way.SHARED if way is Way.SHARED else Way.NATIVE)
+
+
+@pytest.mark.parametrize("changed", ["edges_per_s", "overlap", "groups", "finals_per_s", "rate_rows_per_s"])
+def test_a_wrong_size_is_found_from_the_document_alone(changed: str) -> None:
+    document = json.loads(json.dumps(planned(WINDOWS)[1].to_json()))
+    assert not list(disagreements(document))
+    document["trees"][0][changed] *= 2
+    assert any(f"trees/0/{changed}" in line for line in disagreements(document))
+
+
+@pytest.mark.parametrize("kind", ["trees", "joins"])
+def test_a_wrong_cost_is_found_from_the_document_alone(kind: str) -> None:
+    document = json.loads(json.dumps(planned(WINDOWS + JOINS)[1].to_json()))
+    document[kind][0]["cores"]["spark"] /= 2
+    assert [line.split()[0] for line in disagreements(document)] == [f"{kind}/0/cores/spark"]
+
+
+def test_the_plan_says_it() -> None:
+    from plait.deployment.explain import summary
+
+    deployment: Deployment = planned(WINDOWS + JOINS)[1].deployment
+    lines = summary(deployment).splitlines()
+    (windows,) = (line for line in lines if "windows of tens and 2 more" in line)
+    (joins,) = (line for line in lines if "joins of one and 1 more" in line)
+    assert "in duckdb" in windows
+    assert "cores in spark" in joins
