@@ -47,16 +47,7 @@ def fragments(
 ) -> tuple[Fragment, ...]:
     """What runs for the admitted queries: each by itself, or `together` what they have in common, on the
     engine that the deployment says, or on Spark alone."""
-    results = []
-    for query in deployment.admitted:
-        plan = plan_of(deployment, query)
-        _check_sources(plan, catalog)
-        if len(query.columns) != len(plan.types):
-            raise InternalError(
-                "columns",
-                f"the query `{query.name}` has {len(query.columns)} columns, but its plan {len(plan.types)}",
-            )
-        results.append(Result(query.name, query.columns, plan))
+    results = results_of(deployment, catalog)
     if not together:
         return tuple(fragment(result, catalog, engines) for result in results)
     names = {result.query for result in results} if engines is Engines.SPARK else _for_spark(deployment)
@@ -67,6 +58,21 @@ def fragments(
         # No query has a name with a dash.
         *(shared_fragment(f"shared-{number}", each, catalog) for number, each in enumerate(rest)),
     )
+
+
+def results_of(deployment: Deployment, catalog: Catalog) -> list[Result]:
+    """What the admitted queries are to give."""
+    results = []
+    for query in deployment.admitted:
+        plan = plan_of(deployment, query)
+        _check_sources(plan, catalog)
+        if len(query.columns) != len(plan.types):
+            raise InternalError(
+                "columns",
+                f"the query `{query.name}` has {len(query.columns)} columns, but its plan {len(plan.types)}",
+            )
+        results.append(Result(query.name, query.columns, plan))
+    return results
 
 
 def _for_spark(deployment: Deployment) -> set[str]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from plait import language
-from plait.benchmarks.sharing import aggregates, joins, live, sides
+from plait.benchmarks.sharing import aggregates, floor, joins, live, sides
 
 
 def test_a_thousand_queries_have_hundreds_of_windows_that_plain_spark_can_say() -> None:
@@ -22,15 +22,21 @@ def test_a_thousand_queries_have_hundreds_of_windows_that_plain_spark_can_say() 
     ("sql", "queries"),
     [
         (aggregates.sql(Path("readings"), aggregates.random_windows(30)), 30),
+        (aggregates.having_sql(Path("readings"), 10.0), len(aggregates.FEW_WINDOWS)),
         (joins.sql(Path("airline"), joins.single_flights(10)), 10),
         (joins.sql(Path("airline"), joins.ranges_of_flights(10)), 10),
         (live.airline_sql(), live.AIRLINE_QUERIES),
         (live.plugs_sql(), live.PLUG_QUERIES),
     ],
-    ids=["aggregates", "joins", "ranges", "airline", "plugs"],
+    ids=["aggregates", "groups", "joins", "ranges", "airline", "plugs"],
 )
 def test_workloads_are_declared_rightly(sql: str, queries: int) -> None:
     assert len(language.load_text(sql).queries) == queries
+
+
+def test_the_floor_is_computed_over_the_same_rows(tmp_path: Path) -> None:
+    aggregates.write_readings(tmp_path / "readings", 1_000)
+    assert floor.database_s(tmp_path / "readings", aggregates.random_windows(3)) > 0
 
 
 def test_rows_are_compared_by_value_in_any_order() -> None:

@@ -22,6 +22,7 @@ GROUPS = 100
 STEP_S = 5
 SLIDES_S = range(5, 65, STEP_S)
 MOST_OVERLAP = 10
+FEW_WINDOWS = ((60, 30), (90, 30), (120, 60), (240, 60))
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,18 @@ def sql(folder: Path, windows: Sequence[Windowed]) -> str:
         f"FROM readings [RANGE {w.range_s} SECONDS SLIDE {w.slide_s} SECONDS] GROUP BY plug;"
         for w in windows
     )
+
+
+def having_sql(folder: Path, rows_per_group: float) -> str:
+    """A few queries that give the busiest groups only: what they give does not drown what they cost."""
+    queries = [
+        f"CREATE CONTINUOUS QUERY busiest_{range_s}_{slide_s} AS "
+        "SELECT window_end, plug, sum(watts) AS total, count(*) AS n "
+        f"FROM readings [RANGE {range_s} SECONDS SLIDE {slide_s} SECONDS] GROUP BY plug "
+        f"HAVING count(*) > {round(1.5 * rows_per_group * range_s) + 2};"
+        for range_s, slide_s in FEW_WINDOWS
+    ]
+    return sql(folder, ()) + "\n".join(queries)
 
 
 def plain_queries(folder: Path, windows: Sequence[Windowed]) -> list[PlainQuery]:

@@ -13,25 +13,33 @@ from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 
+from plait import language
 from plait.benchmarks.report import Claim, Observer, Report
-from plait.benchmarks.sharing import aggregates, joins, live, sides
+from plait.benchmarks.sharing import aggregates, floor, joins, live, sides
 from plait.benchmarks.sharing.sides import Measured
+from plait.cost.units import DUCKDB, SPARK
+from plait.planners.driver import plan
 from plait.spark.execution import Session as SparkSession
 from plait.spark.session import session, stop
 
 AGGREGATE_COUNTS = (1, 20, 50, 200, 1000)
+GROUPS = (100, 10_000, 1_000_000)
 JOIN_COUNTS = (10, 100, 300)
 PLAIN_AGGREGATES, PLAIN_JOINS = 20, 10
 
 
 @dataclass(frozen=True)
 class _Size:
+    """How many rows the aggregates read, and those of ever more groups; how often each case runs; and for
+    how long what goes with the clock."""
+
     rows: int
+    grouped_rows: int
     runs: int
     live_s: float
 
 
-_FULL, _QUICK = _Size(2_000_000, 3, 120.0), _Size(400_000, 1, 30.0)
+_FULL, _QUICK = _Size(2_000_000, 1_000_000, 3, 120.0), _Size(400_000, 100_000, 1, 30.0)
 
 
 def compare(quick: bool, observer: Observer) -> Report:
@@ -41,6 +49,7 @@ def compare(quick: bool, observer: Observer) -> Report:
     with TemporaryDirectory(prefix="plait-sharing-") as name, _spark() as session:
         folder = Path(name)
         _aggregates(folder / "readings", session, size, report, observer)
+        _groups(folder, session, size, report, observer)
         _joins(folder / "airline", session, size, report, observer)
         _live(session, size, report, observer)
     return report
@@ -76,6 +85,35 @@ def _aggregates(folder: Path, session: SparkSession, size: _Size, report: Report
     _cost_ratio(report, "aggregates_cost_of_200_over_1", measured["200"], measured["1"], 1.5)
     _cost_ratio(report, "aggregates_cost_of_1000_over_1", measured["1000"], measured["1"], 2.5)
     _same_rows(report, "aggregates", {"together": ours, "on Spark alone": spark_only}, plain)
+    observer("the floor: Spark's micro-batches without work, and DuckDB without Spark")
+    empty_s, database_s = floor.empty_batches_s(folder, session), floor.database_s(folder, few)
+    report.figures |= {
+        "floor_empty_batches_seconds": round(empty_s, 2),
+        "floor_database_seconds": round(database_s, 2),
+    }
+    _claim(report, "aggregates_20_over_floor", ours.seconds / (empty_s + database_s), 1.5, below=True)
+
+
+def _groups(folder: Path, session: SparkSession, size: _Size, report: Report, observer: Observer) -> None:
+    """Both engines with ever more groups, and whether the plan chooses the quicker one."""
+    regrets = []
+    for groups in GROUPS:
+        observer(f"{groups:,} groups")
+        stored = folder / f"groups_{groups}"
+        aggregates.write_readings(stored, size.grouped_rows, groups)
+        sql = aggregates.having_sql(stored, aggregates.ROWS_PER_S / groups)
+        kept = [f"busiest_{range_s}_{slide_s}" for range_s, slide_s in aggregates.FEW_WINDOWS]
+        ways = {DUCKDB: sides.plait(sql, session, kept=kept)}
+        observer(f"{groups:,} groups on Spark's operators alone")
+        ways[SPARK] = sides.plait(sql, session, engines="spark", kept=kept)
+        for engine, each in ways.items():
+            report.figures |= _costs(f"groups_{groups}_{engine}", each)
+        (tree,) = plan(language.load_text(sql)).deployment.trees
+        report.figures[f"groups_{groups}_chosen"] = tree.engine
+        regrets.append(ways[tree.engine].seconds / min(each.seconds for each in ways.values()))
+        wrong = sides.differences(ways[DUCKDB].tables, ways[SPARK].tables)
+        _no_difference(report, f"{groups:,} groups: the rows of both engines are the same", "Spark", wrong)
+    _claim(report, "finals_choice_regret_max", max(regrets), 1.2, below=True)
 
 
 def _joins(folder: Path, session: SparkSession, size: _Size, report: Report, observer: Observer) -> None:
@@ -170,16 +208,11 @@ def _same_rows(report: Report, what: str, ours: dict[str, Measured], plain: Meas
         f"{name} {way}" for way, each in ours.items() for name in sides.differences(each.tables, plain.tables)
     ]
     report.figures[f"{what}_queries_compared"] = len(plain.tables) * len(ours)
-    report.claims.append(
-        Claim(
-            f"{what}: the rows are those of plain Spark",
-            "plain Spark",
-            0,
-            len(wrong),
-            not wrong,
-            ", ".join(wrong),
-        )
-    )
+    _no_difference(report, f"{what}: the rows are those of plain Spark", "plain Spark", wrong)
+
+
+def _no_difference(report: Report, claim: str, source: str, wrong: Sequence[str]) -> None:
+    report.claims.append(Claim(claim, source, 0, len(wrong), not wrong, ", ".join(wrong)))
 
 
 @contextmanager

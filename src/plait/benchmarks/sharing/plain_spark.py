@@ -92,6 +92,13 @@ def _started(query: PlainQuery, session: SparkSession, folder: Path) -> Streamin
     )
 
 
+def run_without_work(session: SparkSession, folder: Path, checkpoints: Path) -> None:
+    """A stream of Parquet files, of which nothing is read."""
+    writer = read_files(session, folder, "at", 0).writeStream.foreachBatch(lambda *_: None)
+    placed = writer.option("checkpointLocation", str(checkpoints))
+    placed.trigger(availableNow=True).start().awaitTermination()
+
+
 def _write(folder: Path, frame: DataFrame, batch: int) -> None:
     rows = frame.toArrow()
     if rows.num_rows:
