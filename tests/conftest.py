@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.java_options import QUICK
+from tests.java_options import INTERPRETED, QUICK
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +32,7 @@ def spark() -> Iterator[SparkSession]:
 
     started = session(
         "local[2]",
-        settings={"spark.driver.extraJavaOptions": QUICK, "spark.sql.shuffle.partitions": "2"},
+        settings={"spark.driver.extraJavaOptions": QUICK, "spark.sql.shuffle.partitions": "2"} | INTERPRETED,
     )
     yield started
     started.stop()

@@ -45,17 +45,20 @@ def campaign(
     folder: Path,
     *,
     planner: str,
+    undisturbed: bool = True,
     tell: Callable[[str], None] = print,
 ) -> Report:
+    """`undisturbed`: begin with a run that nobody kills."""
     sql = workload.write(folder / "workload")
     expected = definition(workload)
     waiting, unmet, wrong = deque(kills), list[Kill](), list[str]()
     done = systems = unmet_starts = 0
-    undisturbed = System(sql, folder / "undisturbed", planner)
-    ended = undisturbed.run()
-    if not ended.well:
-        return Report(0, tuple(waiting), (f"the undisturbed run ended with {ended.code}:\n{ended.output}",))
-    wrong += _wrong("undisturbed", undisturbed, expected)
+    if undisturbed:
+        system = System(sql, folder / "undisturbed", planner)
+        ended = system.run()
+        if not ended.well:
+            return _failed(0, waiting, system, ended.output, ended.code)
+        wrong += _wrong("undisturbed", system, expected)
     while waiting and not wrong:
         systems += 1
         system = System(sql, folder / f"system-{systems}", planner)

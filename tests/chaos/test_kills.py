@@ -21,6 +21,6 @@ def test_kills_leave_no_trace_in_the_results(tmp_path: Path) -> None:
         AtMoment(9.5),
         AtFailpoint("database-committed", 2, leaves_jvm=True),
     )
-    report = campaign(random_workload(3, KINDS, cuts=4), kills, tmp_path, planner="plait")
+    report = campaign(random_workload(3, KINDS, cuts=4), kills, tmp_path, planner="plait", undisturbed=False)
     assert not report.wrong, "\n\n".join(report.wrong)
     assert report.kills == len(kills), report.unmet

@@ -19,6 +19,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
+from tests.java_options import COMPILED
 from tests.spark.edge_values import BOOLEAN_TEXTS, EDGE_VALUES, FEW_VALUES, NUMBER_TEXTS, TIME_TEXTS
 from tests.spark.function_cases import AGGREGATE_CASES, CAST_CASES, FUNCTION_CASES, Case
 
@@ -193,7 +194,10 @@ class Engines:
 
 @pytest.fixture(scope="module")
 def engines(spark: SparkSession) -> Engines:
-    return Engines(spark)
+    compiling = spark.newSession()
+    for key, value in COMPILED.items():
+        compiling.conf.set(key, value)
+    return Engines(compiling)
 
 
 @dataclass(frozen=True)
