@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from plait.plan.nodes import Node, StreamScan
-from plait.sharing.joins import WovenJoin, woven_join
+from plait.sharing.joins import WovenJoin, parted, woven_join
 from plait.sharing.selects import WovenSelect, woven_select
 from plait.sharing.trees import WovenAggregate, woven_aggregate
 
@@ -34,7 +34,8 @@ def families(queries: Iterable[tuple[str, Node]], scans: Mapping[str, StreamScan
             joins.append(join)
         else:
             others.append(name)
-    return Families(_by_key(selects), _by_key(aggregates), _by_key(joins), others)
+    worth_it = [part for family in _by_key(joins) for part in parted(family)]
+    return Families(_by_key(selects), _by_key(aggregates), worth_it, others)
 
 
 class _Keyed(Protocol):

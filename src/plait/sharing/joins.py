@@ -4,15 +4,29 @@ A query can be woven into a join if it combines rows of streams within ranges, e
 themselves, with filters and projections above. Queries share it if they join the same streams by the same
 predicate and what they filter has the same patterns. Ranges and constants may differ: the join has the
 greatest ranges, and a query keeps the combinations that are within its own.
+
+A filter that is relaxed to what any query wants lets rows meet that no query wants together: if one wants
+`a.x = 1` and `b.y = 1` and the other `a.x = 2` and `b.y = 2`, the join combines 1 with 2 as well. Queries are
+parted where such combinations would outweigh what sharing saves. Columns that the join makes equal are one
+choice, not two: with `a.x = b.y` there is nothing to combine wrongly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from math import prod
 
-from plait.expressions.nodes import Column, Expression, shift, substitute, substitute_columns
+from plait.expressions.nodes import (
+    Call,
+    Column,
+    Expression,
+    conjuncts,
+    shift,
+    substitute,
+    substitute_columns,
+)
 from plait.plan.nodes import Join, Node, RangeWindow, StreamScan, Window
 from plait.sharing.chains import chain_above
 from plait.sharing.patterns import Pattern, Selection, selection_of
@@ -86,6 +100,50 @@ def woven_join(query: str, plan: Node, scans: Mapping[str, StreamScan]) -> Woven
         tuple(ranges_us),
         shaped(start, [*map(over_scans, above.terms)], [*map(over_scans, above.expressions)]),
     )
+
+
+# So many combinations that nobody wants cost less than another join would, for each query.
+_UNWANTED = 4
+
+
+def parted(members: Sequence[WovenJoin]) -> list[list[WovenJoin]]:
+    """The queries of one key, in parts that are worth a join each."""
+    choices = [_choices(member) for member in members]
+    different = [len({each[n] for each in choices}) for n in range(len(choices[0]))]
+    if prod(different) <= _UNWANTED * len(members):
+        return [list(members)]
+    # By the choice with the fewest alternatives, so that the parts are few.
+    parting = min((count, n) for n, count in enumerate(different) if count > 1)[1]
+    parts: dict[object, list[WovenJoin]] = {}
+    for member, chosen in zip(members, choices, strict=True):
+        parts.setdefault(chosen[parting], []).append(member)
+    return [part for each in parts.values() for part in parted(each)]
+
+
+def _choices(member: WovenJoin) -> list[object]:
+    """What a query chooses of the columns that its key leaves open; of columns that are made equal, once."""
+    key = member.key
+    same = _equal_columns(key.predicate)
+    found: dict[object, object] = {}
+    for pattern, start, selection in zip(key.patterns, key.starts, member.selections, strict=True):
+        columns = pattern.looked_up if pattern.bounded is None else (pattern.bounded,)
+        of = tuple(same.get(column.index + start, column.index + start) for column in columns)
+        found.setdefault(of, (selection.constants, selection.bounds))
+    return list(found.values())
+
+
+def _equal_columns(predicate: Expression) -> dict[int, int]:
+    """For columns that a predicate makes equal to others, the first of those."""
+    same: dict[int, int] = {}
+    for term in conjuncts(predicate):
+        match term:
+            case Call("eq", (Column(left), Column(right))):
+                first, other = sorted((same.get(left, left), same.get(right, right)))
+                same |= {column: first for column, known in same.items() if known == other}
+                same[other] = first
+            case _:
+                pass
+    return same
 
 
 def _moved(column: Column, by: int) -> Column:

@@ -11,9 +11,11 @@ from tests.workloads.plans import FIELDS, plans
 from tests.workloads.predicates import PATIENT, terms_of
 
 import plait
+from plait import language
 from plait.deployment.fragments import Fragment
 from plait.deployment.lowering import fragments
 from plait.deployment.row_by_row import row_by_row
+from plait.deployment.weaving import whole_scans
 from plait.expressions.nodes import FALSE, Column, Expression, conjunction, substitute
 from plait.plan.nodes import (
     Aggregate,
@@ -207,3 +209,42 @@ def finished(node: Node, shaped: Shaped) -> Node:
 
     terms = [*map(whole, shaped.shape.terms)]
     return Project(Filter(node, conjunction(terms)), tuple(map(whole, shaped.shape.expressions)))
+
+
+def _parts(*filters: str, on: str = "a.k = b.k") -> list[set[str]]:
+    """Which of the queries with these filters are one join; they are called q0, q1, …"""
+    queries = "".join(
+        f"CREATE CONTINUOUS QUERY q{n} AS SELECT a.v, b.w FROM a [RANGE 5 SECONDS], b [RANGE 5 SECONDS] "
+        f"WHERE {on} AND {each};"
+        for n, each in enumerate(filters)
+    )
+    declared = "".join(
+        f"CREATE STREAM {name} (k INT, v INT, w INT, at TIMESTAMP, WATERMARK FOR at AS at);" for name in "ab"
+    )
+    workload = language.load_text(declared + queries)
+    plans = {query.name: canonicalise(query.plan) for query in workload.queries.values()}
+    found = families(plans.items(), whole_scans(plans.values(), workload.catalog))
+    return [{member.query for member in family} for family in found.joins]
+
+
+def test_joins_are_parted_where_most_combinations_would_be_unwanted() -> None:
+    pairs = [f"a.v = {n} AND b.w = {n + 100}" for n in range(30)]
+    assert len(_parts(*pairs)) == 30
+    assert len(_parts(*pairs[:4])) == 1  # 16 combinations for 4 queries
+    few_on_one_side = [f"a.v = {n} AND b.w = {n % 2 + 100}" for n in range(30)]
+    assert len(_parts(*few_on_one_side)) == 1
+    some = [f"a.v = {n} AND b.w = {n % 6 + 100}" for n in range(30)]
+    assert sorted(map(len, _parts(*some))) == [5] * 6
+
+
+def test_equal_columns_are_one_choice() -> None:
+    keys = [f"a.k = {n}" for n in range(30)]  # and so b.k
+    assert len(_parts(*keys)) == 1
+    assert len(_parts(*(f"a.k = {n} AND b.w > {n}" for n in range(30)))) > 1
+    both = "a.k = b.k AND a.v = b.w"
+    assert len(_parts(*(f"a.k = {n} AND a.v = 100" for n in range(30)), on=both)) == 1
+
+
+def test_bounds_are_choices_too() -> None:
+    assert len(_parts(*(f"a.v > {n} AND b.w < {n}" for n in range(30)))) == 30
+    assert len(_parts(*(f"a.v > {n}" for n in range(30)))) == 1
