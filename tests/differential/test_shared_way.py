@@ -7,7 +7,8 @@ from __future__ import annotations
 import os
 import random
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,11 +18,12 @@ from hypothesis import HealthCheck, note, settings
 from hypothesis import given as given_by
 from hypothesis import strategies as st
 from tests.differential import shared_way
+from tests.differential.arrivals import StoredStream
 from tests.differential.harness import definition
-from tests.differential.queries import KINDS
+from tests.differential.queries import KINDS, RandomQuery
 from tests.differential.result_rows import rows_of
 from tests.differential.shared_way import HandedOver
-from tests.differential.variants import with_variants
+from tests.differential.variants import INTEGERS, with_variants
 from tests.differential.workloads import random_workload
 from tests.workloads.trunks import compute_by_plans
 
@@ -139,3 +141,52 @@ def test_ticks_before_the_offset_of_a_window(tmp_path: Path) -> None:
         for name, rows in given.items():
             assert rows == [*evaluate(workload.query(name), data).rows], name
     assert all(given.values())
+
+
+def _of_ever_fewer_keys(stream: StoredStream, rng: random.Random) -> Iterator[RandomQuery]:
+    """Window aggregates of the same rows, or of those with one value, by two keys, by one, and of all."""
+    relation = stream.relation
+    integers = [name for name, type_ in relation.columns if type_ in INTEGERS]
+    others = [name for name, type_ in relation.columns if name not in (*integers, relation.event_time)]
+    first, second, value = integers[0], others[0], integers[-1]
+    calls = ("count(*)", f"sum({value})", f"min({value})", f"avg({value})", f"max({second})")
+    for number in range(12):
+        keys = rng.choice(([first, second], [first], [second], []))
+        where = rng.choice(("", f"WHERE {first} = {rng.randint(0, 3)}"))
+        range_s, slide_s = rng.randint(1, 9), rng.randint(1, 5)
+        items = ", ".join(
+            [*keys, "window_end", *(f"{call} AS a{n}" for n, call in enumerate(rng.sample(calls, 2)))]
+        )
+        grouped = f"GROUP BY {', '.join(keys)}" if keys else ""
+        yield RandomQuery(
+            f"q{number}",
+            "aggregate",
+            f"CREATE CONTINUOUS QUERY q{number} AS SELECT {items} FROM {relation.name} "
+            f"[RANGE {range_s} SECONDS SLIDE {slide_s} SECONDS] {where} {grouped};",
+        )
+
+
+@pytest.mark.parametrize("seed", range(50, 56))
+@pytest.mark.parametrize("worth_it", [-1, 1, 10**6], ids=["always", "maybe", "never"])
+def test_coarser_groups_are_made_of_finer_ones(
+    seed: int, worth_it: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree, "_WORTH_IT", worth_it)
+    made: list[str] = []
+    of_finer = tree.Tree._of_finer
+
+    def noted(coarse: tree.Tree, finer: tree.Tree) -> str:
+        made.append(of_finer(coarse, finer))
+        return made[-1]
+
+    monkeypatch.setattr(tree.Tree, "_of_finer", noted)
+    rng = random.Random(seed)
+    workload = random_workload(seed, (), cuts=4)
+    workload = replace(workload, queries=tuple(_of_ever_fewer_keys(workload.streams[0], rng)))
+    expected = definition(workload)
+    with HandedOver(workload, tmp_path) as given:
+        ran = shared_way.run(given, tmp_path, disturb=rng)
+    for query in workload.queries:
+        assert not difference(expected[query.name], ran.rows(query.name)), query
+    assert any(expected.values())
+    assert made or worth_it > 0

@@ -8,11 +8,13 @@ aggregates, HAVING and constants may differ:
 - time is cut at the edges of all windows (`plait.windows.edges`);
 - a partial, of one cut and one group, holds all that any query's aggregates need;
 - predicates are told apart by a part of the partial's key: the looked-up values, or the cell.
+
+A tree that groups the same rows by fewer keys can have its partials made of the finer tree's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from plait.expressions.aggregates import AggregateCall
@@ -31,6 +33,16 @@ class TreeKey:
     scan: StreamScan
     pattern: Pattern
     keys: tuple[Expression, ...]
+
+
+def finest(key: TreeKey, others: Iterable[TreeKey]) -> TreeKey | None:
+    """A grouping of the same rows by more keys, if there is one, that none is finer than."""
+    finer = [
+        other
+        for other in others
+        if (other.scan, other.pattern) == (key.scan, key.pattern) and {*key.keys} < {*other.keys}
+    ]
+    return max(finer, key=lambda other: len(other.keys), default=None)
 
 
 @dataclass(frozen=True)

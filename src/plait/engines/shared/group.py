@@ -31,6 +31,7 @@ from plait.expressions.nodes import conjunction
 from plait.plan.nodes import Node, StreamScan
 from plait.sharing.chains import chain_above, comes_at_once, inputs_of
 from plait.sharing.families import families
+from plait.sharing.trees import TreeKey, WovenAggregate, finest
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Group:
         self._scans = scans
         found = families(((query.name, query.plan) for query in queries), scans)
         self._passes = [SelectPass(f"{name}pass_{n}_", each) for n, each in enumerate(found.selects)]
-        self._trees = [Tree(f"{name}tree_{n}_", each) for n, each in enumerate(found.aggregates)]
+        self._trees = [*_trees(f"{name}tree_", found.aggregates)]
         self._joins = [SharedJoin(f"{name}join_{n}_", each) for n, each in enumerate(found.joins)]
         others = [query for query in queries if query.name in found.others]
         self._at_once = _increments([q.plan for q in others if comes_at_once(q.plan)], f"{name}now_")
@@ -148,6 +149,20 @@ class Group:
         references = [f"r.c{places[field.name]}" for field in chain.base.columns]
         items = [f"{to_duckdb(e, references)} AS c{n}" for n, e in enumerate(chain.expressions)]
         return key, items, to_duckdb(conjunction(list(chain.terms)), references)
+
+
+def _trees(name: str, families: Sequence[Sequence[WovenAggregate]]) -> Iterator[Tree]:
+    """The trees of families of window aggregates; those that others have partials from come first."""
+    by_key = {members[0].key: members for members in families}
+    finer = {key: found for key in by_key if (found := finest(key, by_key)) is not None}
+    made: dict[TreeKey, Tree] = {}
+    for key, members in sorted(by_key.items(), key=lambda each: each[0] in finer):
+        coarser = [member for other, of in finer.items() if of == key for member in by_key[other]]
+        place = f"{name}{len(made)}_"
+        made[key] = Tree(
+            place, members, coarser=coarser, finer=made.get(finer[key]) if key in finer else None
+        )
+        yield made[key]
 
 
 def _increments(plans: Sequence[Node], prefix: str) -> Increments:

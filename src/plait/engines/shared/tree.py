@@ -11,6 +11,9 @@ number of queries or windows:
 3. One statement a shape turns the rows of its queries' windows into result rows, each with its query.
 
 What is needed of a group that has no rows in a range is nothing: it gives no row.
+
+A tree of fewer keys has its partials from a finer one's where these are much fewer than the rows, which every
+batch decides for itself.
 """
 
 from __future__ import annotations
@@ -35,6 +38,8 @@ from plait.windows.partials import ROWS, Partial, PartialKind, partials_of
 # Prefix sums of so many rows are made without a thought; of more, if at least every so many has a partial.
 _FEW = 5_000_000
 _SPARSE = 4
+# A coarser tree takes a finer one's partials if there are so many times as many rows.
+_WORTH_IT = 4
 
 
 @dataclass(frozen=True)
@@ -55,18 +60,29 @@ class _Statement:
 
 
 class Tree:
-    """The queries of one tree. `name` begins the names of its tables."""
+    """The queries of one tree. `name` begins the names of its tables. `coarser` queries, of other trees, can
+    have their partials from this one; `finer` is such a tree."""
 
-    def __init__(self, name: str, members: Sequence[WovenAggregate]) -> None:
+    def __init__(
+        self,
+        name: str,
+        members: Sequence[WovenAggregate],
+        *,
+        coarser: Sequence[WovenAggregate] = (),
+        finer: Tree | None = None,
+    ) -> None:
         self._name = name
         self._key: TreeKey = members[0].key
         self._members = members
-        self._edges = united(member.window for member in members)
+        self._finer = finer
+        self._has_coarser = bool(coarser)
+        served = [*members, *coarser]
+        self._edges = united(member.window for member in served)
         self._partials = tuple(
-            dict.fromkeys([ROWS, *(p for m in members for call in m.aggregates for p in partials_of(call))])
+            dict.fromkeys([ROWS, *(p for m in served for call in m.aggregates for p in partials_of(call))])
         )
         self._calls = tuple(dict.fromkeys(call for m in members for call in m.aggregates))
-        self._variants = list(dict.fromkeys(m.selection for m in members))
+        self._variants = list(dict.fromkeys(m.selection for m in served))
         self._targets = list(
             dict.fromkeys(Target(self._variants.index(m.selection), m.window) for m in members)
         )
@@ -90,15 +106,54 @@ class Tree:
         return self._key.scan.stream.lower()
 
     def take(self, database: Database, rows: str, from_us: int) -> None:
-        """Add the partials of a batch's rows that are not late. The rows have an event time `t`."""
+        """Add the partials of a batch's rows that are not late. The rows have an event time `t`. A finer tree
+        has taken them before."""
+        partials = self._of_rows(rows, from_us)
+        if self._finer is not None and self._finer.has_fewer_than(database, rows):
+            partials = self._of_finer(self._finer)
+        if self._has_coarser:
+            database.execute(f"CREATE OR REPLACE TEMP TABLE {self._taken} AS {partials}")
+            partials = f"FROM {self._taken}"
+        database.execute(f"INSERT INTO {self._name} {partials}")
+
+    @property
+    def _taken(self) -> str:
+        """The partials of this batch."""
+        return f"{self._name}_taken"
+
+    def has_fewer_than(self, database: Database, rows: str) -> bool:
+        """Whether this batch's partials are much fewer than its rows."""
+        ((is_so,),) = database.fetch(
+            f"SELECT {_WORTH_IT} * (SELECT count(*) FROM {self._taken}) < (SELECT count(*) FROM {rows})"
+        )
+        return bool(is_so)
+
+    def _of_finer(self, finer: Tree) -> str:
+        """Partials made of those of a finer tree."""
+        keys = [f"n.k{finer._key.keys.index(key)} AS k{n}" for n, key in enumerate(self._key.keys)]
+        kept = [
+            f"{_merge_sql(each, f'n.p{finer._partials.index(each)}')}::{_partial_type(each)} AS p{n}"
+            for n, each in enumerate(self._partials)
+        ]
+        variants = ", ".join(
+            f"({finer._variants.index(selection)}, {n})" for n, selection in enumerate(self._variants)
+        )
+        groups = ["1", "2", *(f"n.k{finer._key.keys.index(key)}" for key in self._key.keys)]
+        return (
+            f"SELECT {_edge_sql(self._edges, 'n.edge')}, v.variant, {', '.join([*keys, *kept])} "
+            f"FROM {finer._taken} AS n JOIN (VALUES {variants}) AS v(finer, variant) ON v.finer = n.variant "
+            f"GROUP BY {', '.join(groups)}"
+        )
+
+    def _of_rows(self, rows: str, from_us: int) -> str:
         columns = [f"c{n}" for n in range(len(self._key.scan.columns))]
         references = [f"r.{column}" for column in columns]
         keys = [f"{to_duckdb(key, references)} AS k{n}" for n, key in enumerate(self._key.keys)]
         kept = [f"{_partial_sql(each, references)} AS p{n}" for n, each in enumerate(self._partials)]
         rest = to_duckdb(conjunction(sorted(self._key.pattern.rest, key=repr)), references)
         groups = ["edge", "variant", *(f"k{n}" for n in range(len(keys)))]
-        database.execute(
-            f"INSERT INTO {self._name} SELECT {_edge_sql(self._edges, 'r.t')} AS edge, v.taker AS variant, "
+        return (
+            f"SELECT {_edge_sql(self._edges, 'r.t')} AS edge, v.taker AS variant, "
             f"{', '.join([*keys, *kept])} FROM {self._routing.routed(rows, columns)} "
             f"WHERE r.t >= {from_us} AND {rest} GROUP BY {', '.join(groups)}"
         )
