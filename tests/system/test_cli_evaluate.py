@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
 import plait
-from plait.benchmarks import BENCHMARKS
+from plait.benchmarks import BENCHMARKS, Claim, Report
 from plait.cli import run
+from plait.picture.chart import chart_svg
 
 ROOT = Path(__file__).parents[2]
 TRAFFIC = str(ROOT / "examples" / "traffic.sql")
@@ -163,29 +165,53 @@ def test_benchmarks_are_listed_and_named(capsys: pytest.CaptureFixture[str]) -> 
     assert "--all runs every benchmark, and `planning` is one" in capsys.readouterr().err
 
 
+@dataclass(frozen=True)
+class MadeUp:
+    """A benchmark that measures nothing."""
+
+    report: Report
+    name: ClassVar[str] = "made_up"
+    summary: ClassVar[str] = "nothing"
+
+    def run(self, _quick: bool, _observer: object) -> Report:
+        return self.report
+
+
 @pytest.mark.parametrize("holds", [True, False])
 def test_a_claim_that_does_not_hold_fails(
     holds: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    claim = {
-        "claim": "quick",
-        "against": 10.0,
-        "source": "goal",
-        "ours": 5.0,
-        "holds": holds,
-        "why_not": "" if holds else "too slow",
-    }
-    document = {"benchmark": "made up", "figures": {"seconds": 5.0}, "claims": [claim]}
-
-    class MadeUp:
-        name: ClassVar[str] = "made_up"
-        summary: ClassVar[str] = "nothing"
-
-        def run(self, _quick: bool, _observer: object) -> dict[str, Any]:
-            return document
-
-    monkeypatch.setattr("plait.cli.bench.BENCHMARKS", {"made_up": MadeUp()})
+    claim = Claim("quick", "goal", against=10.0, ours=5.0, holds=holds, why_not="" if holds else "too slow")
+    report = Report("made_up", False, {"seconds": 5.0}, [claim])
+    monkeypatch.setattr("plait.cli.bench.BENCHMARKS", {"made_up": MadeUp(report)})
     file = tmp_path / "made_up.json"
     assert run(["bench", "made_up", "--json", "--output", str(file)]) == (0 if holds else 1)
-    assert json.loads(file.read_text()) == document
+    assert json.loads(file.read_text()) == report.to_json()
     assert ("does not hold: quick: too slow" in capsys.readouterr().err) is not holds
+
+
+def test_benchmarks_draw_their_charts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = Report("made_up", False, {"seconds_for_1": 5.0, "seconds_for_10": 6.0})
+    monkeypatch.setattr("plait.cli.bench.BENCHMARKS", {"made_up": MadeUp(report)})
+    folder = tmp_path / "new" / "charts"
+    assert run(["bench", "made_up", "--charts", str(folder)]) == 0
+    assert "made_up has no charts" in capsys.readouterr().err
+    report.draw("time", "Time", "queries", "seconds", {"Plait": "seconds_for_{}"})
+    assert run(["bench", "made_up", "--charts", str(folder), "--json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == report.to_json()
+    assert f"wrote {folder / 'made_up-time.svg'}" in printed.err
+    assert [each.name for each in folder.iterdir()] == ["made_up-time.svg"]
+    assert (folder / "made_up-time.svg").read_text() == chart_svg(report.charts["time"])
+
+
+def test_a_folder_that_cannot_be_made_is_noticed_before_measuring(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr("plait.cli.bench.BENCHMARKS", {"made_up": None})  # would fail if it ran
+    for name in ("file", "file/charts", "nul\0"):
+        assert run(["bench", "made_up", "--charts", str(tmp_path / name)]) == 4
+        assert "cannot make the folder" in capsys.readouterr().err

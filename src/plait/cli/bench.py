@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import click
 
-from plait.benchmarks import BENCHMARKS
+from plait.benchmarks import BENCHMARKS, Report
 from plait.cli.invocation import (
+    FileName,
     OneOf,
     json_option,
     output_option,
@@ -15,7 +18,8 @@ from plait.cli.invocation import (
     write_json,
     write_result,
 )
-from plait.errors import UserError, closest
+from plait.errors import ExternalError, UserError, closest
+from plait.picture.chart import chart_svg
 from plait.quantity_text import number_text
 from plait.table_text import table_text
 
@@ -27,9 +31,12 @@ DOES_NOT_HOLD = 1
 @click.argument("name", required=False, type=OneOf(BENCHMARKS))
 @click.option("--all", "run_all", is_flag=True, help="Run every benchmark.")
 @click.option("--quick", is_flag=True, help="Measure less, for a first look.")
+@click.option("--charts", type=FileName(), metavar="DIR", help="Also draw the figures: DIR/NAME-CHART.svg.")
 @json_option
 @output_option
-def command(name: str | None, run_all: bool, quick: bool, as_json: bool, output: str | None) -> int:
+def command(
+    name: str | None, run_all: bool, quick: bool, charts: str | None, as_json: bool, output: str | None
+) -> int:
     """Measure Plait; every figure is written down with how it was made.
 
     Without NAME the benchmarks are listed. Each gives figures, with their units, and claims: what a paper, a
@@ -40,6 +47,7 @@ def command(name: str | None, run_all: bool, quick: bool, as_json: bool, output:
       plait bench
       plait bench planning --quick
       plait bench planning --json --output planning.json
+      plait bench sharing --charts pictures
 
     The exit code is 1 if a claim does not hold.
     """
@@ -53,15 +61,36 @@ def command(name: str | None, run_all: bool, quick: bool, as_json: bool, output:
             "unknown-benchmark", f"there is no benchmark `{name}`", hint=closest(name, BENCHMARKS)
         )
     chosen = list(BENCHMARKS) if name is None else [name]
-    documents = [BENCHMARKS[each].run(quick, say_step) for each in chosen]
+    if charts is not None:
+        _make_folder(Path(charts))  # before hours of measuring
+    reports = {each: BENCHMARKS[each].run(quick, say_step) for each in chosen}
+    documents = [report.to_json() for report in reports.values()]
     if as_json:
         write_json(documents[0] if name is not None else {"benchmarks": documents}, output)
     else:
         write_result("\n\n".join(map(_report, documents)), output)
+    if charts is not None:
+        _write_charts(reports.values(), Path(charts))
     broken = [claim for document in documents for claim in document["claims"] if not claim["holds"]]
     for claim in broken:
         click.echo(f"does not hold: {claim['claim']}: {claim['why_not']}", err=True)
     return DOES_NOT_HOLD if broken else 0
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:  # a name with NUL in it is a ValueError
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ExternalError("output", f"cannot make the folder {folder}: {reason}") from None
+
+
+def _write_charts(reports: Iterable[Report], folder: Path) -> None:
+    for report in reports:
+        for name, chart in report.charts.items():
+            write_result(chart_svg(chart), str(folder / f"{report.benchmark}-{name}.svg"))
+        if not report.charts:
+            click.echo(f"{report.benchmark} has no charts", err=True)
 
 
 def _list(as_json: bool, output: str | None) -> None:

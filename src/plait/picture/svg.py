@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from xml.sax.saxutils import escape
 
 from plait.picture.diagram import Box, BoxKind, Diagram
+from plait.picture.elements import escaped, svg_document, text_element
 from plait.picture.fold import folded
 from plait.picture.layout import Item, Rectangle, lay_out
 from plait.picture.text import shortened, text_width, wrapped
@@ -123,17 +123,7 @@ def to_svg(diagram: Diagram) -> str:
             body += [f'<g transform="translate({MARGIN:g} {top:.1f})">', *section.elements, "</g>"]
             top += section.height + SECTION_GAP
     full_width, full_height = width + 2 * MARGIN, top - SECTION_GAP + MARGIN
-    return "\n".join(
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{full_width:.0f}" height="{full_height:.0f}" '
-            f'viewBox="0 0 {full_width:.0f} {full_height:.0f}" role="img">',
-            f"<title>{_escaped(diagram.title)}</title>",
-            f"<style>{_STYLE}</style>",
-            f'<rect class="canvas" width="{full_width:.0f}" height="{full_height:.0f}"/>',
-            *body,
-            "</svg>\n",
-        )
-    )
+    return svg_document(diagram.title, _STYLE, full_width, full_height, body)
 
 
 def _measured(box: Box) -> _Measured:
@@ -149,11 +139,13 @@ def _measured(box: Box) -> _Measured:
 
 
 def _header(diagram: Diagram, width: float) -> _Section:
-    elements = [_text(0, HEADING_SIZE, shortened(diagram.title, width, HEADING_SIZE, bold=True), "heading")]
+    elements = [
+        text_element(0, HEADING_SIZE, shortened(diagram.title, width, HEADING_SIZE, bold=True), "heading")
+    ]
     y = HEADING_SIZE + 6
     for line in wrapped(diagram.caption, width, LINE_SIZE):
         y += LINE_STEP
-        elements.append(_text(0, y, line, "line"))
+        elements.append(text_element(0, y, line, "line"))
     return _Section(elements, width, y)
 
 
@@ -177,7 +169,7 @@ def _drawing(diagram: Diagram, measured: Mapping[str, _Measured]) -> _Section:
         elements.append(_rectangle(frame, "frame", 8))
         behind = Rectangle(frame.left + PADDING / 2, frame.top + 4, needed - PADDING, 18)
         captions.append(_rectangle(behind, "caption", 0))
-        captions.append(_text(frame.left + PADDING, frame.top + 17, caption, "line"))
+        captions.append(text_element(frame.left + PADDING, frame.top + 17, caption, "line"))
     for (source, _), points in placement.routes.items():
         elements += _arrow(points, measured[source].style)
     elements += captions
@@ -207,20 +199,20 @@ def _arrow(points: Sequence[tuple[float, float]], style: str) -> Iterator[str]:
 def _box(measured: _Measured, at: Rectangle) -> Iterator[str]:
     radius = at.height / 2 if measured.box.kind is BoxKind.FLOW else 5
     yield "<g>"
-    yield f"<title>{_escaped(measured.box.tooltip or measured.box.title)}</title>"
+    yield f"<title>{escaped(measured.box.tooltip or measured.box.title)}</title>"
     if measured.box.members:  # a pile
         yield _rectangle(Rectangle(at.left + 4, at.top + 4, at.width, at.height), measured.style, radius)
     yield _rectangle(at, measured.style, radius)
     y = at.top + PADDING + 9
-    yield _text(at.left + PADDING, y, measured.title, "title")
+    yield text_element(at.left + PADDING, y, measured.title, "title")
     for line in measured.lines:
         y += LINE_STEP
-        yield _text(at.left + PADDING, y, line, "line")
+        yield text_element(at.left + PADDING, y, line, "line")
     if measured.badge:
         width = text_width(measured.badge, LINE_SIZE, bold=True) + PADDING
         badge = Rectangle(at.right - width + 6, at.top - 8, width, 16)
         yield _rectangle(badge, "count", 8)
-        yield _text(badge.left + PADDING / 2, badge.top + 12, measured.badge, "badge")
+        yield text_element(badge.left + PADDING / 2, badge.top + 12, measured.badge, "badge")
     yield "</g>"
 
 
@@ -234,7 +226,7 @@ def _legend(styles: set[str], width: float) -> _Section:
         if x and x + needed > width:
             x, y = 0.0, y + LINE_STEP + 4
         elements.append(_rectangle(Rectangle(x, y, 16, 11), style, 3))
-        elements.append(_text(x + 22, y + 9.5, meaning, "line"))
+        elements.append(text_element(x + 22, y + 9.5, meaning, "line"))
         x += needed
     return _Section(elements, width, y + 11)
 
@@ -243,13 +235,13 @@ def _refusals(diagram: Diagram, width: float) -> _Section:
     if not diagram.refusals:
         return _Section([], width, 0)
     y = TITLE_SIZE
-    elements = [_text(0, y, f"Refused: {len(diagram.refusals):,}", "title")]
+    elements = [text_element(0, y, f"Refused: {len(diagram.refusals):,}", "title")]
     lines = [f"{refusal.query}: {refusal.reason}" for refusal in diagram.refusals[:REFUSALS_SHOWN]]
     if len(diagram.refusals) > REFUSALS_SHOWN:
         lines.append(f"and {len(diagram.refusals) - REFUSALS_SHOWN:,} more")
     for part in (part for line in lines for part in wrapped(line, width, LINE_SIZE)):
         y += LINE_STEP
-        elements.append(_text(0, y, part, "line"))
+        elements.append(text_element(0, y, part, "line"))
     return _Section(elements, width, y)
 
 
@@ -258,12 +250,3 @@ def _rectangle(at: Rectangle, style: str, radius: float) -> str:
         f'<rect class="{style}" x="{at.left:.1f}" y="{at.top:.1f}" '
         f'width="{at.width:.1f}" height="{at.height:.1f}" rx="{radius:g}"/>'
     )
-
-
-def _text(x: float, y: float, text: str, style: str) -> str:
-    return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}">{_escaped(text)}</text>'
-
-
-def _escaped(text: str) -> str:
-    """Text for XML, which has no control characters at all."""
-    return escape("".join(c if c == "\n" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))

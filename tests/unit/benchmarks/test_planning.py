@@ -25,7 +25,8 @@ def test_half_of_the_queries_come_in_pairs_of_both_kinds() -> None:
 
 def test_the_document_has_figures_and_claims() -> None:
     steps: list[str] = []
-    document = PlanningBenchmark(sizes=(40,)).run(quick=True, observer=steps.append)
+    report = PlanningBenchmark(sizes=(40,)).run(quick=True, observer=steps.append)
+    document = report.to_json()
     assert document == json.loads(json.dumps(document))
     assert steps[0] == "making 40 queries"
     figures = document["figures"]
@@ -38,6 +39,9 @@ def test_the_document_has_figures_and_claims() -> None:
     claims = {claim["claim"]: claim for claim in document["claims"]}
     assert claims["queries of one signature have the same rows"]["holds"]
     assert all(claim["holds"] or claim["why_not"] for claim in document["claims"])
+    operators = {line.name: list(line.points) for line in report.charts["operators"].series}
+    assert operators["planned together"] == [(40, together)]
+    assert "charts" not in document
 
 
 def test_benchmarks_are_registered_by_their_names() -> None:

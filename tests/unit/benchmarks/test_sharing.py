@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from plait import language
-from plait.benchmarks.sharing import aggregates, floor, joins, live, sides
+from plait.benchmarks.report import Report
+from plait.benchmarks.sharing import aggregates, comparisons, floor, joins, live, sides
 
 
 def test_a_thousand_queries_have_hundreds_of_windows_that_plain_spark_can_say() -> None:
@@ -46,3 +47,20 @@ def test_rows_are_compared_by_value_in_any_order() -> None:
     assert sides.differences({"q": ours}, {"q": theirs}) == []
     assert sides.differences({"q": ours}, {"q": theirs.slice(1)}) == ["q"]
     assert sides.differences({"q": ours}, {"q": pa.table({"plug": [2, 1], "n": [6, 4]})}) == ["q"]
+
+
+def test_charts_show_what_was_measured() -> None:
+    keys = [f"aggregates_{n}" for n in comparisons.AGGREGATE_COUNTS]
+    keys += [f"joins_{n}" for n in comparisons.JOIN_COUNTS] + ["range_filters_10", "range_filters_300"]
+    keys += [f"aggregates_{side}_20" for side in ("plain_spark", "spark_only")]
+    keys += [f"joins_{side}_10" for side in ("plain_spark", "spark_only")]
+    report = Report("sharing", False, {f"{key}_seconds": 5.0 for key in keys})
+    comparisons.draw_charts(report)
+    assert list(report.charts) == ["aggregates", "joins"]
+    assert [len(series.points) for series in report.charts["aggregates"].series] == [5, 1, 1]
+    assert [len(series.points) for series in report.charts["joins"].series] == [3, 1, 1, 2]
+    report.figures |= {
+        f"groups_{n}_{engine}_seconds": 5.0 for n in (100, 10_000) for engine in ("duckdb", "spark")
+    }
+    comparisons.draw_charts(report)
+    assert [len(series.points) for series in report.charts["groups"].series] == [2, 2]

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from plait.benchmarks.planning.data import random_rows
 from plait.benchmarks.planning.workload import PlantedPair, PlantedWorkload, Shared, generate_workload
@@ -47,7 +47,7 @@ class PlanningBenchmark:
     summary: ClassVar[str] = "seconds to plan 1,000 and 10,000 queries together; is all sharing found?"
     sizes: tuple[int, ...] = (1_000, 10_000)
 
-    def run(self, quick: bool, observer: Observer) -> dict[str, Any]:
+    def run(self, quick: bool, observer: Observer) -> Report:
         report = Report(self.name, quick)
         planted_pairs = found_pairs = 0
         for queries in self.sizes[:1] if quick else self.sizes:
@@ -63,7 +63,8 @@ class PlanningBenchmark:
             if queries == self.sizes[0]:
                 _check_rows(planted, workload, plans, report)
         report.figures["shared_pairs_found_over_planted"] = round(found_pairs / planted_pairs, 4)
-        return report.to_json()
+        _draw(report)
+        return report
 
 
 def _measure(
@@ -152,6 +153,20 @@ def _check_rows(
             why_not=", ".join(f"{first} and {second}" for first, second in differing[:5]),
         )
     )
+
+
+def _draw(report: Report) -> None:
+    seconds = {
+        "all that is timed": "plan_seconds_for_{}_queries",
+        "parse and bind": "parse_and_bind_seconds_for_{}_queries",
+        "planner and driver": "planner_and_driver_seconds_for_{}_queries",
+    }
+    report.draw("seconds", "Planning queries together, on one core", "queries", "seconds", seconds)
+    operators = {
+        "each query for itself": "operators_of_{}_queries_planned_independently",
+        "planned together": "operators_of_{}_queries_planned_together",
+    }
+    report.draw("operators", "Operators of the plan", "queries", "operators", operators)
 
 
 def _is_found(pair: PlantedPair, plans: Mapping[str, Node]) -> bool:

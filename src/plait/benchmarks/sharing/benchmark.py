@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from plait.benchmarks.report import Observer
+from plait.benchmarks.report import Observer, Report
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,7 @@ class SharingBenchmark:
     name: ClassVar[str] = "sharing"
     summary: ClassVar[str] = "hundreds of queries together, against plain Spark and against one"
 
-    def run(self, quick: bool, observer: Observer) -> dict[str, Any]:
+    def run(self, quick: bool, observer: Observer) -> Report:
         from plait.benchmarks.sharing.comparisons import compare  # loads PySpark
 
-        return compare(quick, observer).to_json()
+        return compare(quick, observer)

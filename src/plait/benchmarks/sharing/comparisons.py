@@ -52,6 +52,7 @@ def compare(quick: bool, observer: Observer) -> Report:
         _groups(folder, session, size, report, observer)
         _joins(folder / "airline", session, size, report, observer)
         _live(session, size, report, observer)
+    draw_charts(report)
     return report
 
 
@@ -164,6 +165,25 @@ def _live(session: SparkSession, size: _Size, report: Report, observer: Observer
     report.figures["latency_ticks"] = len(found)
     _claim(report, "latency_p50_seconds", median(found), 0.5, below=True)
     _claim(report, "latency_p95_seconds", quantiles(found, n=20)[-1], 1.0, below=True)
+
+
+def draw_charts(report: Report) -> None:
+    """Seconds over queries, and over groups, as far as they were measured."""
+    of_aggregates = {
+        "Plait": "aggregates_{}_seconds",
+        "Plait, on Spark alone": "aggregates_spark_only_{}_seconds",
+        "plain Spark": "aggregates_plain_spark_{}_seconds",
+    }
+    report.draw("aggregates", "Window aggregates over the same rows", "queries", "seconds", of_aggregates)
+    of_joins = {
+        "Plait": "joins_{}_seconds",
+        "Plait, on Spark alone": "joins_spark_only_{}_seconds",
+        "plain Spark": "joins_plain_spark_{}_seconds",
+        "Plait, queries with ranges": "range_filters_{}_seconds",
+    }
+    report.draw("joins", "Joins of three streams over the same rows", "queries", "seconds", of_joins)
+    of_groups = {"DuckDB": "groups_{}_duckdb_seconds", "Spark": "groups_{}_spark_seconds"}
+    report.draw("groups", "Window aggregates by many groups", "groups", "seconds", of_groups)
 
 
 def _in_turn(

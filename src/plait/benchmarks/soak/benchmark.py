@@ -55,7 +55,7 @@ class SoakBenchmark:
     summary: ClassVar[str] = "all generators at 5,000 rows/s for half an hour: does anything grow?"
     seconds: tuple[int, int] = (1_800, 120)
 
-    def run(self, quick: bool, observer: Observer) -> dict[str, Any]:
+    def run(self, quick: bool, observer: Observer) -> Report:
         report = Report(self.name, quick)
         length_s = self.seconds[quick]
         start = datetime.now(UTC).replace(tzinfo=None, microsecond=0) + timedelta(seconds=STARTS_AFTER_S)
@@ -70,7 +70,7 @@ class SoakBenchmark:
                 running.drain()
                 _describe(running, samples, length_s, report)
                 _compare(session, running, end, observer, report)
-        return report.to_json()
+        return report
 
 
 def _workload(start: datetime, end: datetime) -> Workload:
