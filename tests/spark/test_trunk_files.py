@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -50,6 +51,8 @@ def write(file: Path, value: str, rows: Sequence[tuple[Any, Any, float | None]],
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_name("_draft")
     pq.write_table(pa.table(columns), draft)
+    latest = max((each.stat().st_mtime for each in file.parent.iterdir() if each != draft), default=0.0)
+    os.utime(draft, (latest + 1, latest + 1))  # files are read in the order of their times
     draft.replace(file)
 
 

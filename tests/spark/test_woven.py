@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -116,7 +117,9 @@ def _write(folder: Path, *, late: Sequence[float] = ()) -> None:
             seconds = sorted(30 * batch + 30 * chance.random() for _ in range(each))
             disordered = [max(0.0, second - 4 * (chance.random() < 0.2)) for second in seconds]
             rows = make(chance, [*disordered, *(late if batch == 2 and name == "readings" else ())])
-            pq.write_table(rows, folder / name / f"{batch}.parquet")
+            file = folder / name / f"{batch}.parquet"
+            pq.write_table(rows, file)
+            os.utime(file, (batch, batch))  # files are read in the order of their times
 
 
 def _sql(folder: Path, queries: dict[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,7 +61,14 @@ def write_readings(folder: Path, rows: int, groups: int = GROUPS, seed: int = 1)
                 ),
             }
         )
-        pq.write_table(table, folder / f"{number:03d}.parquet")
+        write_in_order(table, folder, number)
+
+
+def write_in_order(rows: pa.Table, folder: Path, number: int) -> None:
+    """A file that is read after those of lesser numbers: files are read in the order of their times."""
+    file = folder / f"{number:03d}.parquet"
+    pq.write_table(rows, file)
+    os.utime(file, (number, number))
 
 
 def sql(folder: Path, windows: Sequence[Windowed]) -> str:

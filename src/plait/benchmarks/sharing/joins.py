@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
-from plait.benchmarks.sharing.aggregates import FILES, START_US
+from plait.benchmarks.sharing.aggregates import FILES, START_US, write_in_order
 from plait.benchmarks.sharing.plain_spark import PlainQuery, gate_rows
 from plait.generators import GENERATORS
 
@@ -56,7 +54,7 @@ def write_airline(folder: Path) -> None:
         for number in range(FILES):
             begin_us = START_US + number * step_us
             rows = GENERATORS[f"airline.{stream}"].rows(1, rate * SCALE, begin_us, begin_us + step_us)
-            pq.write_table(rows, folder / stream / f"{number:03d}.parquet")
+            write_in_order(rows, folder / stream, number)
 
 
 def sql(folder: Path, gates: Sequence[Gate]) -> str:
