@@ -17,7 +17,7 @@ N ?= 1000
 KILLS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-unit lint format lock fuzz chaos bench pictures clean
+.PHONY: help demo test test-unit test-slow lint format lock fuzz chaos bench pictures clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,11 +25,14 @@ help: ## Show this list
 demo: $(RUN) ## A guided tour: check, plan, draw, run on Spark, compare (sets up .venv at first)
 	@$(BIN)/plait demo
 
-test: test-unit ## All tests, real Spark and the documentation included (brings its own Java where there is none)
-	$(BIN)/python -m pytest -m spark $(ON_SPARK) --numprocesses 2 --dist loadfile
+test: test-unit ## The tests, real Spark and the documentation included (brings its own Java where there is none)
+	$(BIN)/python -m pytest -m "spark and not slow" $(ON_SPARK) --numprocesses 2 --dist loadfile
 
-test-unit: $(DEV) ## The tests that need no Java, within two minutes
-	$(BIN)/python -m pytest -m "not spark" --numprocesses auto
+test-unit: $(DEV) ## The tests that need no Java, in about two minutes
+	$(BIN)/python -m pytest -m "not spark and not slow" --numprocesses auto
+
+test-slow: $(DEV) ## More of the same: what `make test` leaves out
+	$(BIN)/python -m pytest -m slow --numprocesses 2 --dist loadfile
 
 lint: $(DEV) ## Formatting, lint, strict types, direction of imports
 	$(BIN)/ruff format --check .

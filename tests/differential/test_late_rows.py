@@ -57,7 +57,14 @@ def _query(name: str, kind: str, select: str) -> RandomQuery:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("seed", "planner"), [(0, "plait"), (4, "plait"), (4, "independent")])
+@pytest.mark.parametrize(
+    ("seed", "planner"),
+    [
+        (0, "plait"),
+        pytest.param(4, "plait", marks=pytest.mark.slow),
+        pytest.param(4, "independent", marks=pytest.mark.slow),
+    ],
+)
 def test_late_rows_are_counted_and_results_lie_between(
     seed: int, planner: str, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -81,7 +88,7 @@ def test_late_rows_are_counted_and_results_lie_between(
 
 
 @pytest.mark.parametrize("by_plans", [False, True])
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", [SEEDS[0], pytest.param(SEEDS[1], marks=pytest.mark.slow)])
 def test_the_database_counts_late_rows_exactly(
     seed: int, by_plans: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

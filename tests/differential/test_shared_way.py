@@ -64,7 +64,9 @@ def test_a_query_by_itself(rng: random.Random, seed: int, kind: str, by_plans: b
     assert not (found := difference(expected, ran.rows("q0"))), found
 
 
-@pytest.mark.parametrize("seed", range(30, 34))
+@pytest.mark.parametrize(
+    "seed", [30, 31, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(32, 40))]
+)
 def test_random_queries_give_the_rows_of_their_definition(seed: int, tmp_path: Path) -> None:
     workload = random_workload(seed, [*KINDS] * 2)
     expected = definition(workload)
@@ -76,6 +78,7 @@ def test_random_queries_give_the_rows_of_their_definition(seed: int, tmp_path: P
     assert sum(bool(rows) for rows in expected.values()) >= 0.9 * len(expected)
 
 
+@pytest.mark.slow
 def test_rows_that_no_query_wants_make_no_difference(tmp_path: Path) -> None:
     """Few queries want few rows: the others are not handed over."""
     handed_over = all_rows = 0
@@ -166,7 +169,7 @@ def _of_ever_fewer_keys(stream: StoredStream, rng: random.Random) -> Iterator[Ra
         )
 
 
-@pytest.mark.parametrize("seed", range(50, 56))
+@pytest.mark.parametrize("seed", [50, *(pytest.param(n, marks=pytest.mark.slow) for n in range(51, 60))])
 @pytest.mark.parametrize("worth_it", [-1, 1, 10**6], ids=["always", "maybe", "never"])
 def test_coarser_groups_are_made_of_finer_ones(
     seed: int, worth_it: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

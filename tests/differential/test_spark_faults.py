@@ -155,7 +155,13 @@ def _stream(relation: Relation, rows: int) -> StoredStream:
     return arriving(relation, 5_000_000, "parquet", random.Random(rows), rows=rows, cuts=3)
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(fault, id=fault.name, marks=[pytest.mark.slow] * (place % 2))
+        for place, fault in enumerate(FAULTS)
+    ],
+)
 def test_a_fault_planted_on_spark_is_caught(
     fault: SparkFault, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-TINY_FILES = 1000
+TINY_FILES = 300
 WATERMARK = "WATERMARK FOR at AS at - INTERVAL 10 SECONDS"
 
 

@@ -76,7 +76,10 @@ def some_rows(seed: int, rows_a_batch: int = 25) -> Cuts:
 EARLY = {"left_join_of_some", "full_join_of_high"}
 
 
-@pytest.mark.parametrize("query", NAMES)
+@pytest.mark.parametrize(
+    "query",
+    [pytest.param(name, marks=[pytest.mark.slow] * (place % 2)) for place, name in enumerate(NAMES)],
+)
 def test_query(query: str, spark: SparkSession, tmp_path: Path) -> None:
     rows = some_rows(seed=len(query))
     # Most of them one batch on the heels of the other, which is quicker.

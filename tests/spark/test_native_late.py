@@ -88,6 +88,7 @@ def test_rows_are_late_for_a_window_that_is_closed(
     assert done.late_rows == {"readings": counted}
 
 
+@pytest.mark.slow
 def test_late_for_one_of_two_windows_is_late(spark: SparkSession, tmp_path: Path) -> None:
     first, second = readings((7, "00:00"), (7, "01:00")), readings((5, "00:45"))
     done = run(spark, QUERIES, "sliding", [{"readings": first}, {"readings": second}], tmp_path)
@@ -95,6 +96,7 @@ def test_late_for_one_of_two_windows_is_late(spark: SparkSession, tmp_path: Path
     assert (1, at("01:00")) in done.rows
 
 
+@pytest.mark.slow
 def test_ticks_that_do_not_count_make_no_row_late(spark: SparkSession, tmp_path: Path) -> None:
     """The row of 00:39 is in the windows up to 00:40 and 00:50 only, of which none counts."""
     first, second = readings((7, "00:00"), (7, "01:20")), readings((5, "00:39"), (5, "00:45"), (5, "01:15"))

@@ -82,6 +82,7 @@ def test_stopped_gone_on_with_and_drained(tmp_path: Path, monkeypatch: pytest.Mo
             assert pq.read_metadata(f"tables/{name}.parquet").num_rows == len(expected)
 
 
+@pytest.mark.slow
 def test_memory_and_console(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "readings").mkdir()
     write(tmp_path / "readings", "0.csv", 0)
