@@ -11,7 +11,7 @@ DEV := .venv/dev.stamp
 
 # Where the tests are that need Spark. Each process that runs them has a Spark of its own, of 2 to 3 GB;
 # what takes long comes first.
-ON_SPARK := tests/differential tests/spark tests/chaos tests/system tests/hostile tests/docs
+ON_SPARK := tests/differential tests/hostile tests/chaos tests/spark tests/system tests/docs
 
 N ?= 1000
 KILLS ?= 60
@@ -26,7 +26,7 @@ demo: $(RUN) ## A guided tour: check, plan, draw, run on Spark, compare (sets up
 	@$(BIN)/plait demo
 
 test: test-unit ## The tests, real Spark and the documentation included (brings its own Java where there is none)
-	$(BIN)/python -m pytest -m "spark and not slow" $(ON_SPARK) --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest -m "spark and not slow" $(ON_SPARK) --numprocesses 3 --dist loadfile
 
 test-unit: $(DEV) ## The tests that need no Java, in about two minutes
 	$(BIN)/python -m pytest -m "not spark and not slow" --numprocesses auto

@@ -40,7 +40,7 @@ from plait.runtime.beats import END_OF_TIME_US
 from plait.space import stream_of
 
 MODEST = settings(
-    max_examples=int(os.environ.get("PLAIT_FUZZ_EXAMPLES", "25")),
+    max_examples=int(os.environ.get("PLAIT_FUZZ_EXAMPLES", "12")),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 )

@@ -22,7 +22,11 @@ NAMES = sorted(file.stem for file in EXAMPLES.glob("*.sql") if file.stem != "air
 
 
 @pytest.mark.parametrize(
-    ("name", "planner"), [*((name, "plait") for name in NAMES), ("smart_plugs", "independent")]
+    ("name", "planner"),
+    [
+        *((name, "plait") for name in NAMES),
+        pytest.param("smart_plugs", "independent", marks=pytest.mark.slow),
+    ],
 )
 def test_example(name: str, planner: str, spark: SparkSession, tmp_path: Path) -> None:
     with plait.open(EXAMPLES / f"{name}.sql", spark=spark) as session:

@@ -108,15 +108,15 @@ def _switches(chance: random.Random, seconds: Sequence[float]) -> pa.Table:
     )
 
 
-def _write(folder: Path, *, late: Sequence[float] = ()) -> None:
-    """Three batches of half a minute, their rows up to four seconds out of order; the last has late rows."""
+def _write(folder: Path, batches: int, *, late: Sequence[float] = ()) -> None:
+    """Batches of half a minute, their rows up to four seconds out of order; the last has late rows."""
     chance = random.Random(7)
     for name, make, each in (("readings", _readings, 60), ("switches", _switches, 25)):
         (folder / name).mkdir()
-        for batch in range(3):
+        for batch in range(batches):
             seconds = sorted(30 * batch + 30 * chance.random() for _ in range(each))
             disordered = [max(0.0, second - 4 * (chance.random() < 0.2)) for second in seconds]
-            rows = make(chance, [*disordered, *(late if batch == 2 and name == "readings" else ())])
+            rows = make(chance, [*disordered, *(late if batch == batches - 1 and name == "readings" else ())])
             file = folder / name / f"{batch}.parquet"
             pq.write_table(rows, file)
             os.utime(file, (batch, batch))  # files are read in the order of their times
@@ -130,7 +130,7 @@ def _sql(folder: Path, queries: dict[str, str]) -> str:
 @pytest.mark.spark
 @pytest.mark.parametrize("family", FAMILIES)
 def test_rows_are_those_of_the_definitions(family: str, spark: SparkSession, tmp_path: Path) -> None:
-    _write(tmp_path)
+    _write(tmp_path, 2)
     sql = _sql(tmp_path, FAMILIES[family])
     with plait.open_text(sql, spark=spark) as session:
         running = session.run(
@@ -154,7 +154,7 @@ def test_rows_are_those_of_the_definitions(family: str, spark: SparkSession, tmp
 @pytest.mark.spark
 def test_late_rows_are_counted_for_whom_they_concern(spark: SparkSession, tmp_path: Path) -> None:
     """The watermark of the batch before is 55 s, so what is at 1 to 3 s is late for whoever wants it."""
-    _write(tmp_path, late=[1.0, 1.5, 2.0, 2.5, 3.0] * 4)
+    _write(tmp_path, 3, late=[1.0, 1.5, 2.0, 2.5, 3.0] * 4)
     late = pq.read_table(tmp_path / "readings" / "2.parquet").slice(60)
     rooms = late["room"].to_pylist()
     queries = {name: AGGREGATES[name] for name in ("sums", "some", "kitchen", "hall")}

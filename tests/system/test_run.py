@@ -261,6 +261,7 @@ def test_rows_that_wait_to_be_read_make_no_stream_silent(folder: Path, spark: Sp
         assert not any(query.late_rows for query in running.progress().queries)
 
 
+@pytest.mark.slow
 def test_a_stream_that_never_pauses_is_closed_by_draining(tmp_path: Path, spark: SparkSession) -> None:
     now = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
     end = now + timedelta(seconds=4)
