@@ -55,7 +55,13 @@ def preparation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Preparatio
     made.close()
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(fault, id=fault.name, marks=[pytest.mark.slow] * (place % 2))
+        for place, fault in enumerate(FAULTS)
+    ],
+)
 def test_a_planted_fault_is_caught(
     fault: Fault, preparation: Preparation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
