@@ -24,7 +24,7 @@ from plait.cost.units import SPARK
 from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Family, Fragment, Input, Result, Way
 from plait.deployment.native_lowering import NotNativeError, is_in_milliseconds, native_stages
-from plait.deployment.row_by_row import row_by_row
+from plait.deployment.row_by_row import RowByRow, row_by_row
 from plait.deployment.weaving import plan_of, whole_scans
 from plait.errors import InternalError, UnsupportedError
 from plait.expressions.nodes import TRUE, conjuncts, substitute_columns
@@ -102,23 +102,24 @@ def shared_fragment(
     name: str, results: Sequence[Result], catalog: Catalog, reasons: tuple[str, ...] = ()
 ) -> Fragment:
     """Queries that run together in the database, or one by itself; then `reasons` say why not in Spark."""
+    read: dict[str, list[RowByRow]] = {}
+    for simple in (row_by_row(node) for result in results for node in inputs_of(result.plan)):
+        read.setdefault(simple.scan.stream, []).append(simple)
     inputs = tuple(
-        Input(scan.stream, _wanted_rows(scan, results))
+        Input(scan.stream, _wanted_rows(scan, read[scan.stream]))
         for scan in whole_scans(_plans(results), catalog).values()
     )
     return Fragment(name, tuple(results), inputs, Way.SHARED, reasons)
 
 
-def _wanted_rows(scan: StreamScan, results: Sequence[Result]) -> Node:
-    """The rows of a stream that any of the queries wants."""
+def _wanted_rows(scan: StreamScan, read: Iterable[RowByRow]) -> Node:
+    """The rows of a stream that any query wants, which read it like this."""
     places = {field.name: index for index, field in enumerate(scan.columns)}
     selections = []
-    for result in results:
-        for simple in map(row_by_row, inputs_of(result.plan)):
-            if simple.scan.stream == scan.stream:
-                positions = [places[field.name] for field in simple.scan.columns]
-                over_scan = substitute_columns(simple.predicate, positions.__getitem__)
-                selections.append(selection_of(conjuncts(over_scan)))
+    for simple in read:
+        positions = [places[field.name] for field in simple.scan.columns]
+        over_scan = substitute_columns(simple.predicate, positions.__getitem__)
+        selections.append(selection_of(conjuncts(over_scan)))
     predicate = wanted_by_any(selections)
     return scan if predicate == TRUE else Filter(scan, predicate)
 

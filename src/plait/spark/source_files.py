@@ -43,9 +43,7 @@ _MAX_FILE_AGE = "100000d"
 
 def read_files(session: SparkSession, stream: Stream) -> DataFrame:
     """The records of the stream's files: a streaming frame as records.py says."""
-    reader = session.readStream.option("maxFileAge", _MAX_FILE_AGE)
-    if "files_per_batch" in stream.options:
-        reader = reader.option("maxFilesPerTrigger", option(stream, "files_per_batch"))
+    reader = _reader(session, stream)
     match option(stream, "format").lower():
         case "parquet":
             return _parquet(reader, stream)
@@ -53,6 +51,19 @@ def read_files(session: SparkSession, stream: Stream) -> DataFrame:
             return _csv(reader, stream)
         case _:
             return _json(reader, stream)
+
+
+def list_files(session: SparkSession, stream: Stream) -> DataFrame:
+    """The stream's files, and those of folders in its folder, as they come: a streaming frame that nobody
+    reads."""
+    return _placed(_reader(session, stream).format("text").schema("value STRING"), stream)
+
+
+def _reader(session: SparkSession, stream: Stream) -> DataStreamReader:
+    reader = session.readStream.option("maxFileAge", _MAX_FILE_AGE)
+    if "files_per_batch" in stream.options:
+        reader = reader.option("maxFilesPerTrigger", option(stream, "files_per_batch"))
+    return reader
 
 
 class FileChecks:
@@ -206,12 +217,19 @@ def _json(reader: DataStreamReader, stream: Stream) -> DataFrame:
     return json_records(lines.where(F.trim("value") != ""), stream, line)
 
 
-def _load(reader: DataStreamReader, stream: Stream) -> DataFrame:
+def _placed(reader: DataStreamReader, stream: Stream) -> DataFrame:
     path = Path(option(stream, "path")).absolute()
     if path.is_file():
         return reader.load(pattern_of_file(path))
     # Without the lookup, Spark takes folders in the folder for partitions, or refuses them.
-    frame = reader.option("recursiveFileLookup", True).load(literal_path(path))
+    return reader.option("recursiveFileLookup", True).load(literal_path(path))
+
+
+def _load(reader: DataStreamReader, stream: Stream) -> DataFrame:
+    frame = _placed(reader, stream)
+    path = Path(option(stream, "path")).absolute()
+    if path.is_file():
+        return frame
     slashes = F.length(
         F.regexp_replace(F.regexp_replace("_metadata.file_path", "^[a-z]+:/*", "/"), "[^/]", "")
     )

@@ -19,7 +19,7 @@ from plait.spark.beats import read_beats
 from plait.spark.failures import REPLACE
 from plait.spark.generator_source import generator_frame
 from plait.spark.records import judged, of_values
-from plait.spark.source_files import FileChecks, read_files
+from plait.spark.source_files import FileChecks, list_files, read_files
 from plait.spark.source_streams import read_from_spark, read_given
 
 
@@ -77,7 +77,9 @@ class Sources:
 
     def files(self, stream: str) -> DataFrame:
         """The files of a stream, to be told which are new rather than to be read: a streaming frame."""
-        return self._records(self._catalog.stream(stream))
+        definition = self._catalog.stream(stream)
+        self._checks.check_stream(definition)
+        return list_files(self._session, definition)
 
     def beats(self, folder: Path) -> DataFrame:
         """The beats of all streams: a streaming frame."""

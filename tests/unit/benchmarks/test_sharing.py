@@ -36,7 +36,7 @@ def test_workloads_are_declared_rightly(sql: str, queries: int) -> None:
 
 
 def test_the_floor_is_computed_over_the_same_rows(tmp_path: Path) -> None:
-    aggregates.write_readings(tmp_path / "readings", 1_000)
+    aggregates.write_readings(tmp_path / "readings", 1_000, 4)
     assert floor.database_s(tmp_path / "readings", aggregates.random_windows(3)) > 0
 
 

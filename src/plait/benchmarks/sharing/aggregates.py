@@ -18,7 +18,6 @@ from plait.benchmarks.sharing.plain_spark import PlainQuery, sums_in_windows
 
 START_US = int(datetime.fromisoformat("2026-01-01 00:00:00+00:00").timestamp() * 1e6)
 ROWS_PER_S = 1_000
-FILES = 10
 GROUPS = 100
 STEP_S = 5
 SLIDES_S = range(5, 65, STEP_S)
@@ -45,12 +44,12 @@ def random_windows(count: int, seed: int = 1) -> list[Windowed]:
     return found
 
 
-def write_readings(folder: Path, rows: int, groups: int = GROUPS, seed: int = 1) -> None:
-    """Rows in the order of their times, a file for each tenth of them."""
+def write_readings(folder: Path, rows: int, files: int, groups: int = GROUPS, seed: int = 1) -> None:
+    """Rows in the order of their times, in files of as many rows each."""
     folder.mkdir()
     chance = np.random.default_rng(seed)
-    each = rows // FILES
-    for number in range(FILES):
+    each = rows // files
+    for number in range(files):
         numbers = np.arange(number * each, (number + 1) * each)
         table = pa.table(
             {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from plait.benchmarks.sharing.aggregates import FILES, START_US, write_in_order
+from plait.benchmarks.sharing.aggregates import START_US, write_in_order
 from plait.benchmarks.sharing.plain_spark import PlainQuery, gate_rows
 from plait.generators import GENERATORS
 
@@ -46,12 +46,12 @@ def ranges_of_flights(count: int, seed: int = 1) -> list[Gate]:
     return [Gate(f"gates_{n:04d}", first, first + chance.randint(1, 5)) for n, first in enumerate(firsts)]
 
 
-def write_airline(folder: Path) -> None:
+def write_airline(folder: Path, files: int) -> None:
     """The three streams, in files of the same times."""
-    step_us = SECONDS * 1_000_000 // FILES
+    step_us = SECONDS * 1_000_000 // files
     for stream, rate in _RATES.items():
         (folder / stream).mkdir(parents=True)
-        for number in range(FILES):
+        for number in range(files):
             begin_us = START_US + number * step_us
             rows = GENERATORS[f"airline.{stream}"].rows(1, rate * SCALE, begin_us, begin_us + step_us)
             write_in_order(rows, folder / stream, number)
