@@ -170,3 +170,31 @@ def test_late_rows_are_counted_for_whom_they_concern(spark: SparkSession, tmp_pa
         "kitchen": rooms.count("kitchen"),
         "hall": rooms.count("hall"),
     }
+
+
+@pytest.mark.spark
+def test_bad_records_are_counted_and_kept_with_what_reads_them(spark: SparkSession, tmp_path: Path) -> None:
+    """The family is the only reader of its streams, so nobody else looks at them."""
+    _write(tmp_path, 2)
+    bad = _readings(random.Random(1), [5.0, 6.0])
+    bad = bad.set_column(5, "at", pa.array([None, datetime(1960, 1, 1)], pa.timestamp("us", "UTC")))
+    pq.write_table(bad, tmp_path / "readings" / "bad.parquet")
+    os.utime(tmp_path / "readings" / "bad.parquet", (9, 9))
+    with plait.open_text(_sql(tmp_path, JOINS | {"sums": AGGREGATES["sums"]}), spark=spark) as session:
+        running = session.run(
+            engines="spark", state=tmp_path / "state", results=tmp_path / "results", available_now=True
+        )
+        running.wait()
+        alone = {stream.name: (stream.rows, stream.bad_records) for stream in running.progress().streams}
+    assert alone == {"readings": (120, 2), "switches": (50, 0)}
+    with plait.open_text(_sql(tmp_path, dict([*AGGREGATES.items()][:4])), spark=spark) as session:
+        running = session.run(
+            engines="spark", state=tmp_path / "state2", results=tmp_path / "results2", available_now=True
+        )
+        running.wait()
+        (readings,) = running.progress().streams
+    assert (readings.rows, readings.bad_records) == (120, 2)
+    assert readings.bad_folder is not None
+    reasons = [line for file in readings.bad_folder.iterdir() for line in file.read_text().splitlines()]
+    assert sorted("NULL" in line for line in reasons) == [False, True]
+    assert not (tmp_path / "state2" / "streams" / "readings" / "checkpoint").exists()

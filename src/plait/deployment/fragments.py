@@ -76,6 +76,13 @@ class Fragment:
         return result
 
     @property
+    def counts_records(self) -> bool:
+        """Whether it reads all records of its streams, bad ones too. Nothing is late for a family of selects,
+        so rows that none of them wants are not seen."""
+        is_of_selects = bool(self.family) and isinstance(self.family[0], WovenSelect)
+        return self.way is Way.SHARED or (self.way is Way.WOVEN and not is_of_selects)
+
+    @property
     def streams(self) -> tuple[str, ...]:
         """The keys of the streams that are read."""
         return tuple(sorted({each.stream.lower() for each in self.inputs}))
@@ -93,5 +100,5 @@ def sole_readers(fragments: Iterable[Fragment]) -> dict[str, str]:
     return {
         key: reading[0].name
         for key, reading in sorted(readers.items())
-        if len(reading) == 1 and reading[0].way is Way.SHARED
+        if len(reading) == 1 and reading[0].counts_records
     }

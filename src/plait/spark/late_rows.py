@@ -3,11 +3,13 @@
 Beside the rows of the result, the streaming frame has one row for each row of a stream that an operator could
 find too late, with the last watermark (µs) before which it is in time. The action that computes a batch
 counts those whose time is over; Spark's watermark of the batch before decides.
+
+If the rows have bad records among them, these are counted too, and taken by a second look at the batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -19,6 +21,8 @@ from plait.batches import Arrived, Batch
 _STREAM = "late_stream"
 _IN_TIME_UNTIL = "in_time_until"
 _A_BEAT = -1  # instead of a stream
+# Further columns where bad records are among the rows.
+_REASON, _RECORD, _TIME_US = "late_reason", "late_record", "late_us"
 
 
 @dataclass
@@ -45,6 +49,11 @@ class LateRows:
         watched.items = items or watched.items
 
     @property
+    def _with_bad(self) -> set[str]:
+        """Streams whose rows have bad records among them."""
+        return {key for key, watched in self._watched.items() if "reason" in watched.rows.columns}
+
+    @property
     def _streams(self) -> list[str]:
         return sorted(self._watched)
 
@@ -60,39 +69,65 @@ class LateRows:
         for number, stream in enumerate(self._streams):
             watched = self._watched[stream]
             until = watched.until[0] if len(watched.until) == 1 else f"least({', '.join(watched.until)})"
+            good, kept = "NOT beat", list(watched.items)
+            if stream in self._with_bad:
+                good = "NOT beat AND reason IS NULL"
+                kept += [f"reason AS {_REASON}", f"record AS {_RECORD}"]
+                kept.append(f"CASE WHEN {good} THEN unix_micros(t) END AS {_TIME_US}")
             rows = watched.rows.selectExpr(
-                f"CASE WHEN NOT beat THEN {until} END AS {_IN_TIME_UNTIL}",
+                f"CASE WHEN {good} THEN {until} END AS {_IN_TIME_UNTIL}",
                 f"CASE WHEN beat THEN {_A_BEAT} ELSE {number} END AS {_STREAM}",
-                *watched.items,
+                *kept,
             )
             united = united.unionByName(rows, allowMissingColumns=True)
         return united
 
     def counting(self, frame: DataFrame, batch: Batch) -> Counting:
-        return Counting(frame, batch, self._streams)
+        return Counting(frame, batch, self._streams, self._with_bad)
 
 
 class Counting:
     """A batch. `results` are the rows of the result; what is counted is known when these were computed."""
 
-    def __init__(self, frame: DataFrame, batch: Batch, streams: Sequence[str]) -> None:
+    def __init__(
+        self, frame: DataFrame, batch: Batch, streams: Sequence[str], with_bad: Collection[str]
+    ) -> None:
         self._frame = frame
         self._streams = streams
+        self._with_bad = with_bad
         self._observation = Observation()
         self._is_late = F.lit(False)
         if batch.late_before_us is not None:
             self._is_late = F.col(_IN_TIME_UNTIL) <= F.lit(batch.late_before_us)
         counts: list[Column] = []
-        for number in range(len(streams)):
+        for number, stream in enumerate(streams):
             is_its = F.col(_STREAM) == number
             counts.append(F.count_if(is_its).alias(f"read_{number}"))
             counts.append(F.count_if(is_its & self._is_late).alias(f"late_{number}"))
+            if stream in with_bad:
+                counts.append(F.count(F.when(is_its, F.col(_REASON))).alias(f"bad_{number}"))
+                counts.append(F.max(F.when(is_its, F.col(_TIME_US))).alias(f"last_{number}"))
         observed = frame.observe(self._observation, *counts) if counts else frame
         self.results = observed.where(F.col(_STREAM).isNull())
 
     @property
     def arrived(self) -> Mapping[str, Arrived]:
-        return {stream: Arrived(count) for stream, count in self._counts("read").items()}
+        return {stream: self._arrived(stream, count) for stream, count in self._counts("read").items()}
+
+    def _arrived(self, stream: str, records: int) -> Arrived:
+        if stream not in self._with_bad:
+            return Arrived(records)
+        number, counted = self._streams.index(stream), self._observation.get
+        bad_records, last_us = counted[f"bad_{number}"], counted[f"last_{number}"]
+        bad = self._bad_records(number) if bad_records else []
+        return Arrived(records - bad_records, last_us, bad)
+
+    def _bad_records(self, number: int) -> list[dict[str, str]]:
+        bad = self._frame.where((F.col(_STREAM) == number) & F.col(_REASON).isNotNull())
+        found: list[dict[str, str]] = (
+            bad.selectExpr(f"{_REASON} AS reason", f"{_RECORD} AS record").toArrow().to_pylist()
+        )
+        return found
 
     @property
     def late(self) -> Mapping[str, int]:

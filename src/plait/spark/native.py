@@ -25,7 +25,7 @@ class NativeComputation:
         stages = fragment.stages
         assert stages is not None, fragment.name
         self._query = fragment.only.query
-        readers = stream_readers(stages, catalog, sources, beats)
+        readers = stream_readers(stages, catalog, sources.rows, beats)
         self._epilogue = Epilogue(stages, fragment.only.columns, catalog)
         self._late_rows = LateRows()
         for probe in stages.probes:

@@ -59,20 +59,19 @@ from plait.plan.nodes import (
     Windowed,
 )
 from plait.spark.frame_columns import column_names, join_type, joined_names
-from plait.spark.stream_rows import RowSource, StreamRows, scans_by_stream
+from plait.spark.stream_rows import Read, StreamRows, scans_by_stream
 
 _EVENT_TIME = {"spark.watermarkDelayMs": 0}
 _EPOCH = "TIMESTAMP '1970-01-01 00:00:00'"  # every event time is later
 
 
-def stream_readers(
-    stages: Stages, catalog: Catalog, sources: RowSource, beats: Path
-) -> Mapping[str, StreamReader]:
-    """The streams that stages read, each once."""
+def stream_readers(stages: Stages, catalog: Catalog, read: Read, beats: Path) -> Mapping[str, StreamReader]:
+    """The streams that stages read, each once. `read` gives rows and beats, with bad records among them or
+    without."""
     scans = [stage.output for stage in stages.streaming if isinstance(stage, ReadStage)]
     joins_rows = any(isinstance(stage, IntervalJoinStage) for stage in stages.streaming)
     return {
-        key: StreamReader(StreamRows(key, of_stream, catalog, sources.rows, beats), joins_rows=joins_rows)
+        key: StreamReader(StreamRows(key, of_stream, catalog, read, beats), joins_rows=joins_rows)
         for key, of_stream in scans_by_stream(scans).items()
     }
 
@@ -116,10 +115,9 @@ class StreamReader:
         # Spark's watermarks are whole milliseconds, and its joins of rows drop what is not later than them.
         delay_ms = -(-rows.stream.delay_us // 1000) + joins_rows
         barred = [f"CASE WHEN t > {_EPOCH} THEN {c} END AS {c}" for c in (*rows.columns, "beat")]
+        good = rows.frame.where("reason IS NULL") if "reason" in rows.frame.columns else rows.frame
         self._timely = (
-            rows.frame.withWatermark("t", f"{delay_ms} milliseconds")
-            .selectExpr(*barred, "t")
-            .where("NOT beat")
+            good.withWatermark("t", f"{delay_ms} milliseconds").selectExpr(*barred, "t").where("NOT beat")
         )
 
     def read(self, scan: StreamScan) -> DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from pyspark.sql import DataFrame
 
@@ -24,16 +24,19 @@ class RecordSource(Protocol):
     def records_and_beats(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame: ...
 
 
+# A stream by its name, its columns of given names, and the beats in a folder.
+Read: TypeAlias = Callable[[str, Sequence[str], Path], DataFrame]
+
+
 class StreamRows:
-    """`frame` has `columns`, `t` and `beat` for every row of the stream, and for every beat. `read` reads the
-    stream: its columns of given names, and the beats in a folder."""
+    """`frame` has `columns`, `t` and `beat` for every row of the stream, and for every beat."""
 
     def __init__(
         self,
         name: str,
         scans: Iterable[StreamScan],
         catalog: Catalog,
-        read: Callable[[str, Sequence[str], Path], DataFrame],
+        read: Read,
         beats: Path,
     ) -> None:
         self.stream = catalog.stream(name)

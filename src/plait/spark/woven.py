@@ -10,7 +10,8 @@ A family is computed by one operator, in one StreamingQuery:
 
 Filters are relaxed to what any query needs, and each micro-batch of the operator's rows goes to the queries
 that want them, each by its own filter (`subscriptions`). Of rows that come too late, a query misses those
-that it would have wanted: they are rare, and whom they concern is found by a second look at the batch.
+that it would have wanted: they are rare, and whom they concern is found by a second look at the batch. Bad
+records are among the rows that may be late, and are counted and kept with them.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from plait.sharing.trees import WovenAggregate
 from plait.spark.late_rows import Counting, LateRows
 from plait.spark.routes import Routes
 from plait.spark.stage_frames import applied, stream_readers
-from plait.spark.stream_rows import RowSource
+from plait.spark.stream_rows import RecordSource
 from plait.spark.subscriptions import values_sql
 from plait.spark.tree_weave import TreeWeave
 from plait.spark.weaves import JoinWeave, SelectWeave, Weave
@@ -44,13 +45,13 @@ class WovenComputation:
     """A family of queries, over scans of all that any of them reads."""
 
     def __init__(
-        self, fragment: Fragment, catalog: Catalog, sources: RowSource, beats: Path, session: SparkSession
+        self, fragment: Fragment, catalog: Catalog, sources: RecordSource, beats: Path, session: SparkSession
     ) -> None:
         self._queries = [member.query for member in fragment.family]
         self._weave = _weave(fragment, catalog)
         self._late_rows = LateRows()
         stages = native_stages(self._weave.plan)
-        readers = stream_readers(stages, catalog, sources, beats)
+        readers = stream_readers(stages, catalog, sources.records_and_beats, beats)
         self._takers = {
             scan.stream.lower(): _Takers(self._weave, number, self._queries)
             for number, scan in enumerate(self._weave.scans)
