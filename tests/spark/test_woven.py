@@ -198,3 +198,32 @@ def test_bad_records_are_counted_and_kept_with_what_reads_them(spark: SparkSessi
     reasons = [line for file in readings.bad_folder.iterdir() for line in file.read_text().splitlines()]
     assert sorted("NULL" in line for line in reasons) == [False, True]
     assert not (tmp_path / "state2" / "streams" / "readings" / "checkpoint").exists()
+
+
+@pytest.mark.spark
+def test_sums_of_the_largest_numbers_are_exact(spark: SparkSession, tmp_path: Path) -> None:
+    """As long as the sum itself is a BIGINT; if it is none, there is none."""
+    (tmp_path / "readings").mkdir()
+    (tmp_path / "switches").mkdir()
+    largest, least = 2**63 - 1, -(2**63)
+    watts = [largest, least, largest, -5, None, least, least, 7, -(2**31), 2**32 - 1, -(2**32)]
+    rows = _readings(random.Random(2), [float(k) for k in range(len(watts))])
+    rows = rows.set_column(0, "plug", pa.array([1, 1, 1, 1, 2, 3, 3, 4, 4, 4, 4], pa.int32()))
+    pq.write_table(rows.set_column(2, "watts", pa.array(watts, pa.int64())), tmp_path / "readings" / "0")
+    select = "SELECT window_end, plug, sum(watts) AS total FROM readings [RANGE {} SECONDS] GROUP BY plug"
+    with plait.open_text(
+        _sql(tmp_path, {f"of_{n}": select.format(n) for n in (20, 4)}), spark=spark
+    ) as session:
+        running = session.run(
+            engines="spark",
+            state=tmp_path / "state",
+            results=tmp_path / "results",
+            available_now=True,
+            drain=True,
+        )
+        running.wait()
+        with StoredData.from_catalog(session.workload.catalog) as data:
+            for name in ("of_20", "of_4"):
+                assert not difference(evaluate(session.query(name), data).rows, running.results(name).rows)
+        totals = {row[1]: row[2] for row in running.results("of_20").rows}
+    assert totals == {1: largest - 6, 2: None, 3: None, 4: 7 - 2**31 - 1}

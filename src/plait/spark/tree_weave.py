@@ -113,12 +113,6 @@ class TreeWeave:
     def _argument(self, partial: Partial) -> str:
         """What is aggregated, NULL where it does not count."""
         value = "1" if partial.argument is None else to_spark(partial.argument, self._names)
-        if (
-            partial.kind is PartialKind.SUM
-            and partial.argument is not None
-            and partial.argument.type == BIGINT
-        ):
-            value = f"CAST({value} AS DECIMAL(20,0))"
         if partial.filter is None:
             return value
         return f"CASE WHEN {to_spark(partial.filter, self._names)} THEN {value} END"
@@ -153,7 +147,12 @@ _TICKS = f"CASE WHEN {_FIRST} <= {_LAST} THEN sequence({_FIRST}, {_LAST}, w.slid
 
 
 def _first(partial: Partial, column: str) -> str:
-    return f"{partial.kind}({column})"
+    """Of rows. BIGINTs are summed in two halves, which cannot overflow: decimals take Spark much longer."""
+    argument = partial.argument
+    if partial.kind is not PartialKind.SUM or argument is None or argument.type != BIGINT:
+        return f"{partial.kind}({column})"
+    high, low = f"sum(shiftright({column}, 32))", f"sum({column} & 4294967295L)"
+    return f"CAST({high} AS DECIMAL(20,0)) * 4294967296BD + CAST({low} AS DECIMAL(20,0))"
 
 
 def _together(partial: Partial, column: str) -> str:
