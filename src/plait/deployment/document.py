@@ -84,7 +84,7 @@ def deployment_from_json(document: Mapping[str, Any]) -> Deployment:
             sites=tuple(SiteUse(**site) for site in document["sites"]),
             links=tuple(_link_from_json(link) for link in document["links"]),
             trees=tuple(_shared_from_json(Tree, tree) for tree in document["trees"]),
-            joins=tuple(_shared_from_json(SharedJoin, join) for join in document["joins"]),
+            joins=tuple(_shared_from_json(SharedJoin, join) for join in document.get("joins", ())),
             cost=Cost(**document["cost"]),
             unit_costs=_unit_costs_from_json(document["unit_costs"]),
             plans=parse_plans(document["plans"]),

@@ -16,7 +16,7 @@ not, all of them found by comparing rows or in what Spark refuses:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from plait.catalog import Catalog
@@ -25,13 +25,12 @@ from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Family, Fragment, Input, Result, Way
 from plait.deployment.native_lowering import NotNativeError, is_in_milliseconds, native_stages
 from plait.deployment.row_by_row import RowByRow, row_by_row
-from plait.deployment.weaving import plan_of, whole_scans
+from plait.deployment.weaving import can_weave_join, plan_of, whole_scans
 from plait.errors import InternalError, UnsupportedError
 from plait.expressions.nodes import TRUE, conjuncts, substitute_columns
 from plait.plan.nodes import Filter, Node, StreamScan, sources_of
 from plait.sharing.chains import inputs_of
 from plait.sharing.families import families
-from plait.sharing.joins import WovenJoin
 from plait.sharing.patterns import selection_of, wanted_by_any
 
 
@@ -133,7 +132,7 @@ def _woven_fragments(results: Sequence[Result], catalog: Catalog, engines: Engin
     woven += [
         tuple(each for each in family if is_in_milliseconds(each.window)) for family in found.aggregates
     ]
-    woven += [tuple(each) for each in found.joins if _can_be_woven(each[0], by_name)]
+    woven += [tuple(each) for each in found.joins if can_weave_join(each[0], by_name[each[0].query].plan)]
     woven = [family for family in woven if len(family) > 1]
     together = {member.query for family in woven for member in family}
     for number, family in enumerate(woven):
@@ -144,21 +143,6 @@ def _woven_fragments(results: Sequence[Result], catalog: Catalog, engines: Engin
     for result in results:
         if result.query not in together:
             yield fragment(result, catalog, engines)
-
-
-def _can_be_woven(join: WovenJoin, by_name: Mapping[str, Result]) -> bool:
-    """Whether Spark can compute the join, which it can for all of a family or for none.
-
-    A stream that is joined with itself is left to each query: whom a late row concerns is not known.
-    """
-    scans = join.key.scans
-    if len({scan.stream for scan in scans}) < len(scans):
-        return False
-    try:
-        native_stages(by_name[join.query].plan)
-    except NotNativeError:
-        return False
-    return True
 
 
 def _plans(results: Iterable[Result]) -> Iterator[Node]:

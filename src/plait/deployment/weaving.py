@@ -1,6 +1,6 @@
 """What the queries of a deployment have in common beyond equal operators: trees of windows, and joins that
 differ in constants and ranges. Each is computed once, by the engine that is busy with it for the shortest
-time (`cost.sharing`)."""
+time (`cost.sharing`), of those that can."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from dataclasses import asdict, replace
 
 from plait.catalog import Catalog
 from plait.cost.sharing import TreeSize, best_engine, join_cores, tree_cores
+from plait.cost.units import SPARK
 from plait.deployment.deployment import DeployedQuery, Deployment, Operator, SharedJoin, Tree
+from plait.deployment.native_lowering import NotNativeError, is_in_milliseconds, native_stages
 from plait.expressions.types import TIMESTAMP
 from plait.plan.nodes import Field, Node, StreamScan, TickWindow, walk_plan
 from plait.sharing.families import families
+from plait.sharing.joins import WovenJoin
+from plait.sharing.trees import WovenAggregate
 from plait.space import OperatorKind
 from plait.windows.edges import edges_of, edges_per_s
 
@@ -25,20 +29,40 @@ def woven(deployment: Deployment, catalog: Catalog) -> Deployment:
     return replace(
         deployment,
         trees=tuple(
-            _tree(deployment, site, operators)
+            _tree(deployment, site, operators, on_spark=can_weave_windows(family))
             for family in found.aggregates
             for site, operators in _by_site(
                 deployment, (queries[member.query] for member in family), OperatorKind.AGGREGATE
             )
         ),
         joins=tuple(
-            _join(deployment, site, operators)
+            _join(deployment, site, operators, on_spark=can_weave_join(family[0], plans[family[0].query]))
             for family in found.joins
             for site, operators in _by_site(
                 deployment, (queries[member.query] for member in family), OperatorKind.WINDOW_JOIN
             )
         ),
     )
+
+
+def can_weave_windows(family: Iterable[WovenAggregate]) -> bool:
+    """Whether Spark can compute the tree."""
+    return all(is_in_milliseconds(member.window) for member in family)
+
+
+def can_weave_join(join: WovenJoin, plan: Node) -> bool:
+    """Whether Spark can compute the join, which it can for all of a family or for none.
+
+    A stream that is joined with itself is left to each query: whom a late row concerns is not known.
+    """
+    scans = join.key.scans
+    if len({scan.stream for scan in scans}) < len(scans):
+        return False
+    try:
+        native_stages(plan)
+    except NotNativeError:
+        return False
+    return True
 
 
 def plan_of(deployment: Deployment, query: DeployedQuery) -> Node:
@@ -68,7 +92,7 @@ def whole_scans(
 def _by_site(
     deployment: Deployment, queries: Iterable[DeployedQuery], kind: OperatorKind
 ) -> Iterator[tuple[str, Mapping[str, Sequence[Operator]]]]:
-    """The last operators of a kind of each query, by the site that computes them."""
+    """The operators of a kind of each query, by the site of the last of them."""
     found: dict[str, dict[str, list[Operator]]] = {}
     for query in queries:
         operators = [each for each in deployment.operators_of(query) if each.kind is kind]
@@ -76,7 +100,9 @@ def _by_site(
     yield from found.items()
 
 
-def _tree(deployment: Deployment, site: str, queries: Mapping[str, Sequence[Operator]]) -> Tree:
+def _tree(
+    deployment: Deployment, site: str, queries: Mapping[str, Sequence[Operator]], *, on_spark: bool
+) -> Tree:
     operators = {each.id: each for members in queries.values() for each in members}
     windows = {each.windows[0] for each in operators.values()}
     ticks = [window for window in windows if isinstance(window, TickWindow)]
@@ -88,22 +114,29 @@ def _tree(deployment: Deployment, site: str, queries: Mapping[str, Sequence[Oper
         sum(each.output_rows_per_s for each in operators.values()),
     )
     cores = tree_cores(size, deployment.unit_costs)
-    engine = best_engine(cores, _site_cores(deployment, site))
+    engine = best_engine(_able(cores, on_spark), _site_cores(deployment, site))
     return Tree(site, engine, tuple(queries), tuple(operators), **asdict(size), cores=cores)
 
 
-def _join(deployment: Deployment, site: str, queries: Mapping[str, Sequence[Operator]]) -> SharedJoin:
+def _join(
+    deployment: Deployment, site: str, queries: Mapping[str, Sequence[Operator]], *, on_spark: bool
+) -> SharedJoin:
     operators = {each.id: each for members in queries.values() for each in members}
     given = sum(each.output_rows_per_s for each in operators.values())
     read = _source_rate(deployment, operators)
     cores = join_cores(read, given, deployment.unit_costs)
-    engine = best_engine(cores, _site_cores(deployment, site))
+    engine = best_engine(_able(cores, on_spark), _site_cores(deployment, site))
     return SharedJoin(site, engine, tuple(queries), tuple(operators), read, given, cores)
 
 
-def _source_rate(deployment: Deployment, operators: Iterable[str]) -> float:
+def _able(cores: Mapping[str, float], on_spark: bool) -> dict[str, float]:
+    """The engines that can do it."""
+    return {engine: each for engine, each in cores.items() if on_spark or engine != SPARK}
+
+
+def _source_rate(deployment: Deployment, operators: Mapping[str, Operator]) -> float:
     """Rows a second of the sources that operators are computed from, each source once."""
-    found, stack = set(), [*operators]
+    found, stack = set(), [each.output for each in operators.values()]
     while stack:
         operator = deployment.producer_of[stack.pop()]
         if operator.kind is OperatorKind.SCAN:

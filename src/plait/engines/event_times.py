@@ -46,17 +46,19 @@ def reason_why_bad(stream: Stream, time: str, now_us: int) -> str:
     """An expression that says why a record is bad, NULL for a good one. `time` is its event time."""
     name, us = stream.event_time, f"epoch_us({time})"
     shown = f"'the event time `{name}` is ' || {time}"
+    beyond = f"'the event time `{name}` is after the year 9999'"
     reasons = [
         f"WHEN {time} IS NULL THEN 'the event time `{name}` is NULL'",
-        f"WHEN {us} <= 0 THEN {shown} || ', which is not after 1970-01-01 00:00:00'",
-        f"WHEN {us} > {LAST_EVENT_TIME_US} THEN 'the event time `{name}` is after the year 9999'",
+        f"WHEN {time} <= TIMESTAMP '1970-01-01' THEN {shown} || ', which is not after 1970-01-01 00:00:00'",
+        f"WHEN {us} > {LAST_EVENT_TIME_US} THEN {beyond}",
     ]
     if stream.max_future_us is not None:
         reasons.append(
             f"WHEN {us} > {now_us + stream.max_future_us} "
             f"THEN {shown} || ', further ahead than `max_future` allows'"
         )
-    return f"CASE {' '.join(reasons)} END"
+    # What is left has no microseconds: DuckDB takes the greatest numbers for infinite times.
+    return f"CASE {' '.join(reasons)} WHEN NOT isfinite({time}) THEN {beyond} END"
 
 
 def microseconds(time: datetime) -> int:

@@ -182,7 +182,8 @@ def _parquet_query(relation: Relation, schema: Iterable[tuple[Any, ...]], files:
 
 def _parquet(files: Iterable[Path]) -> str:
     paths = ", ".join(text_literal(literal_path(file)) for file in files)
-    return f"read_parquet([{paths}])"
+    # Else a folder called `k=v` would give all rows a column `k`.
+    return f"read_parquet([{paths}], hive_partitioning = false)"
 
 
 def _csv_source(relation: Relation, file: Path, number: int) -> str:

@@ -33,6 +33,12 @@ class FileSource(Protocol):
     def beats(self, folder: Path) -> DataFrame: ...
 
 
+class DoneQueries(Queries, Protocol):
+    """What computes the rest, and remembers what it has done: `engines.shared.Trunk`."""
+
+    def has_done(self, batch: int) -> bool: ...
+
+
 class TrunkFiles:
     """Inputs are by the streams' keys; `checkpoint` is where Spark notes the files of each batch."""
 
@@ -44,7 +50,7 @@ class TrunkFiles:
         beats: Path,
         checkpoint: Path,
         database: Database,
-        queries: Queries,
+        queries: DoneQueries,
     ) -> None:
         self._log = BatchFiles(checkpoint)
         self._queries = queries
@@ -69,17 +75,22 @@ class TrunkFiles:
             try:
                 rows[key], arrived[key] = stream.read(files, clock_us)
             except UserError as error:
-                raise UserError(error.code, error.message, detail=error.detail, hint=REPLACE) from None
+                hint = f"{REPLACE}; {error.hint}" if error.hint else REPLACE
+                raise UserError(error.code, error.message, detail=error.detail, hint=hint) from None
+            except FileNotFoundError as error:
+                raise data_gone(f"stream `{key}`", f": {error.filename}") from None
         reached = {key: each.last_us for key, each in arrived.items() if each.last_us is not None}
         for key, us in beats_in(self._log.of(batch.id, len(self._streams))).items():
             reached[key] = max(us, reached.get(key, us))
         return Processed(self._queries.apply(batch, rows, reached, publish), arrived)
 
     def _files(self, batch: int, number: int, key: str) -> list[Path]:
-        """Those of a stream; Spark lists what is in folders of its folder, too."""
+        """Those of a stream; Spark lists what is in folders of its folder, too, and some hidden files."""
         path = self._paths[key]
-        files = [file for file in self._log.of(batch, number) if path in (file, file.parent)]
-        gone = next((file for file in files if not file.exists()), None)
-        if gone is not None:
+        listed = (file for file in self._log.of(batch, number) if path in (file, file.parent))
+        files = [file for file in listed if file.name[0] not in "._"]
+        there = [file for file in files if file.exists()]
+        if len(there) < len(files) and not self._queries.has_done(batch):
+            gone = next(file for file in files if file not in there)
             raise data_gone(f"stream `{key}`", f": {gone}")
-        return files
+        return there

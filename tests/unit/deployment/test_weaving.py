@@ -86,6 +86,19 @@ def test_spark_takes_over_where_it_has_many_cores(site: str, way: Way) -> None:
     assert ways["others"] is (Way.SHARED if way is Way.SHARED else Way.NATIVE)
 
 
+def test_spark_is_no_choice_for_what_it_cannot_share() -> None:
+    itself = "".join(
+        f"CREATE CONTINUOUS QUERY s{n} AS SELECT l.watts FROM readings l [RANGE 5 SECONDS], "
+        f"readings r [RANGE 5 SECONDS] WHERE l.plug = r.plug AND l.plug = {n};"
+        for n in range(3)
+    )
+    fine = "CREATE CONTINUOUS QUERY fine AS SELECT count(*) AS n FROM readings [RANGE 1500 MICROSECONDS];"
+    workload, report = planned(itself + fine, site="CREATE SITE big WITH (cores = 64);")
+    assert [each.engine for each in report.deployment.shared] == ["duckdb", "duckdb"]
+    running = fragments(report.deployment, workload.catalog, together=True)
+    assert [each.way for each in running] == [Way.SHARED]
+
+
 @pytest.mark.parametrize("changed", ["edges_per_s", "overlap", "groups", "finals_per_s", "rate_rows_per_s"])
 def test_a_wrong_size_is_found_from_the_document_alone(changed: str) -> None:
     document = json.loads(json.dumps(planned(WINDOWS)[1].to_json()))

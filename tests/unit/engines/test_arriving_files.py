@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from plait.engines.arriving_files import ArrivingFiles
 from plait.engines.duckdb import Database
 from plait.errors import UserError
 from plait.expressions.nodes import TRUE
-from plait.plan.nodes import Filter, StreamScan, walk_plan
+from plait.expressions.types import INT
+from plait.plan.nodes import Field, Filter, StreamScan, walk_plan
 from plait.rewrite import canonicalise
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -170,3 +172,34 @@ def test_a_file_that_does_not_fit_is_named(tmp_path: Path, content: bytes | str,
         arriving(tmp_path).read([good, bad], NOON_US)
     assert raised.value.code == code
     assert str(bad) in f"{raised.value.message} {raised.value.detail}"
+
+
+def test_names_of_folders_are_no_columns(tmp_path: Path) -> None:
+    folder = tmp_path / "k=7"
+    folder.mkdir()
+    rows, _ = arriving(folder).read([stored(folder / "a", {"k": 1})], NOON_US)
+    assert [row["c0"] for row in rows.to_pylist()] == [1]
+
+
+def test_every_bad_record_has_a_reason_and_all_its_digits(tmp_path: Path) -> None:
+    columns = "k INT, d DECIMAL(38, 2), at TIMESTAMP"
+    schema = pa.schema([("k", pa.int32()), ("d", pa.decimal128(38, 2)), ("at", pa.timestamp("us", "UTC"))])
+    digits = Decimal("123456789012345678901234567890.12")
+    for name, us in (("a", 2**63 - 1), ("b", -(2**63) + 1)):
+        times = pa.array([us]).cast(pa.timestamp("us", "UTC"))
+        table = pa.Table.from_arrays(
+            [pa.array([1], pa.int32()), pa.array([digits], pa.decimal128(38, 2)), times], schema=schema
+        )
+        pq.write_table(table, tmp_path / name)
+    workload = language.load_text(
+        f"CREATE STREAM s ({columns}, WATERMARK FOR at AS at) "
+        f"WITH (connector = 'files', path = '{tmp_path}', format = 'parquet');"
+    )
+    stream = workload.catalog.stream("s")
+    scan = StreamScan("s", (Field("k", INT),))
+    reader = ArrivingFiles(Database(threads=1), stream, scan, TRUE)
+    _, arrived = reader.read([tmp_path / "a", tmp_path / "b"], NOON_US)
+    reasons = sorted(bad["reason"] for bad in arrived.bad)
+    assert reasons[0].endswith("which is not after 1970-01-01 00:00:00")
+    assert reasons[1] == "the event time `at` is after the year 9999"
+    assert all(str(digits) in bad["record"] for bad in arrived.bad)

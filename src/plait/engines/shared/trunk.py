@@ -53,8 +53,9 @@ class Trunk:
             for number, (read, members) in enumerate(by_streams.items())
         ]
         self._members = {read: tuple(query.name for query in members) for read, members in by_streams.items()}
-        identity = sha256("\n".join(f"{q.name} {signature(q.plan)}" for q in queries).encode()).hexdigest()
-        tables = (statement for _, group in self._groups for statement in group.tables())
+        tables = [statement for _, group in self._groups for statement in group.tables()]
+        said = [*(f"{query.name} {signature(query.plan)}" for query in queries), *tables]
+        identity = sha256("\n".join(said).encode()).hexdigest()
         memory_bytes = min(len(queries) * QUERY_MEMORY_BYTES, MOST_MEMORY_BYTES)
         self._state = State(path, identity, tables, memory_bytes)
         self._database = self._state.database
@@ -91,6 +92,10 @@ class Trunk:
             self._state.record(batch.id, seen_us, outcomes)
         reach("database-committed")
         return outcomes
+
+    def has_done(self, batch: int) -> bool:
+        """Whether the batch is committed here: its rows are not needed again."""
+        return batch <= self._state.progress().batch
 
     def check_between(self, committed: int | None, planned: int | None) -> None:
         """Refuse a state that ends before the last batch that Spark committed, or after the last planned."""

@@ -431,7 +431,7 @@ def test_a_state_of_another_format_is_refused(path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(state, "FORMAT", 99)
     with pytest.raises(ExternalError, match="another version") as raised:
         Running(COUNTS, path)
-    assert "format 3" in raised.value.detail
+    assert "format 4" in raised.value.detail
 
 
 @pytest.mark.parametrize("content", [b"", b"no database", b"\0" * 20_000])
