@@ -19,7 +19,7 @@ from plait.runtime import DEFAULT_RESULTS
 def command(arguments: tuple[str, ...], results: str, planner: str, engines: str, output: str | None) -> None:
     """Say how a query runs on Spark, and why so.
 
-    Queries that run together are computed in DuckDB once a micro-batch, from rows that Spark reads once. Of a
+    Queries that run together are computed in DuckDB once a micro-batch, from streams that are read once. Of a
     query by itself, Spark's own streaming operators compute what they can do exactly, and DuckDB the rest,
     for the reasons that are given. Also said is where the rows go, and how often each is there. Nothing is
     run.

@@ -151,7 +151,7 @@ def _shared_lines(fragment: Fragment, query: str, catalog: Catalog) -> Iterator[
     others = len(fragment.results) - 1
     beside = f" with {counted(others, 'other query', 'other queries')}" if others else ""
     where = "in DuckDB" if fragment.way is Way.SHARED else "on Spark's own operators"
-    yield f"{query} is computed {where}{beside}, from rows that Spark reads once"
+    yield f"{query} is computed {where}{beside}, from streams that are read once"
     if fragment.reasons:
         yield ""
         yield from (f"  {reason}" for reason in fragment.reasons)

@@ -96,7 +96,7 @@ def test_what_the_database_computes_and_why() -> None:
     )
     assert shown == dedent(
         """\
-        q is computed in DuckDB, from rows that Spark reads once
+        q is computed in DuckDB, from streams that are read once
 
           the table `rooms` is joined below something that keeps rows, but has to be seen as of the batch \
 that gives the result
@@ -125,11 +125,11 @@ def test_queries_that_run_together_are_told_apart() -> None:
     catalog = session.workload.catalog
     made = shared_fragment("shared-0", results, catalog)
     high, pairs = (fragment_text(made, query, catalog) for query in ("high", "pairs"))
-    assert high.startswith("high is computed in DuckDB with 1 other query, from rows that Spark reads once")
+    assert high.startswith("high is computed in DuckDB with 1 other query, from streams that are read once")
     assert "  1. read readings: " in high
     assert "alarms" not in high
     assert "filter of" in high
-    assert pairs.startswith("pairs is computed in DuckDB with 1 other query, from rows that Spark reads once")
+    assert pairs.startswith("pairs is computed in DuckDB with 1 other query, from streams that are read once")
     assert "  1. read alarms: " in pairs
     assert "  2. read readings: " in pairs
     assert "alarms.plug = readings.plug" in pairs
