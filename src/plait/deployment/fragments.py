@@ -5,8 +5,9 @@ computed in one of these ways:
 
 - `native`: Spark's own streaming operators (`stages`), and what needs no state, such as lookups in tables, on
   each micro-batch of their output;
-- `shared`: streams are read, each once, and filtered; all queries over them are computed together in DuckDB, once a micro-batch, with their state in a file. A query by itself is too, if Spark's streaming
-  operators cannot compute it exactly; `reasons` say why;
+- `shared`: streams are read, each once, and filtered; all queries over them are computed together in DuckDB,
+  once a micro-batch, with their state in a file. A query by itself is too, if Spark's streaming operators
+  cannot compute it exactly; `reasons` say why;
 - `woven`: Spark's own streaming operators compute once what the queries of a `family` have in common, and
   each micro-batch of that goes to the queries in one pass.
 """
