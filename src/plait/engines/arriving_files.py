@@ -17,7 +17,7 @@ from plait.engines.stored_files import parquet_sources, position
 from plait.errors import ExternalError
 from plait.expressions.arrow import arrow_schema
 from plait.expressions.duckdb import to_duckdb
-from plait.expressions.nodes import Expression
+from plait.expressions.nodes import TRUE, Expression
 from plait.expressions.types import Kind
 from plait.plan.nodes import StreamScan
 
@@ -35,8 +35,8 @@ class ArrivingFiles:
         doubles = [k for k, column in enumerate(stream.columns) if column.type.kind is Kind.DOUBLE]
         normalised = ", ".join(f"c{k} + 0.0::DOUBLE AS c{k}" for k in doubles)
         self._all = f"* REPLACE ({normalised})" if doubles else "*"
-        self._wanted = to_duckdb(wanted, columns)
         names = [f"c{k}" for k in range(len(columns))]
+        self._wanted = None if wanted == TRUE else to_duckdb(wanted, names)
         self._schema = arrow_schema(names, scan.types).append(pa.field("t", pa.int64()))
 
     def read(self, files: Sequence[Path], now_us: int) -> tuple[pa.Table, Arrived]:
@@ -64,11 +64,20 @@ class ArrivingFiles:
             f"count(*) FILTER (({is_good}) IS NOT TRUE) FROM {records}"
         )
         items = ", ".join([*self._items, "t"])
-        wanted = self._database.fetch_arrow(
-            f"SELECT {items} FROM {records} WHERE {counted} AND coalesce({self._wanted}, false)"
-        )
+        timely = self._database.fetch_arrow(f"SELECT {items} FROM {records} WHERE {counted}")
+        wanted = self._only_wanted(timely.cast(self._schema))
         bad = self._bad(f"{records} WHERE ({is_good}) IS NOT TRUE", now_us) if bad_records else ()
-        return wanted.cast(self._schema), Arrived(rows, last_us, bad)
+        return wanted, Arrived(rows, last_us, bad)
+
+    def _only_wanted(self, rows: pa.Table) -> pa.Table:
+        """By a statement of its own: over a file, DuckDB decides comparisons by the statistics in it, which
+        leave out NaN."""
+        if self._wanted is None:
+            return rows
+        with self._database.given(rows) as given:
+            return self._database.fetch_arrow(
+                f"SELECT * FROM {given} WHERE coalesce({self._wanted}, false)"
+            ).cast(self._schema)
 
     def _bad(self, records: str, now_us: int) -> list[dict[str, str]]:
         """Why they are bad, and what they are as JSON, without members that are NULL."""

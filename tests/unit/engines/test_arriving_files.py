@@ -203,3 +203,21 @@ def test_every_bad_record_has_a_reason_and_all_its_digits(tmp_path: Path) -> Non
     assert reasons[0].endswith("which is not after 1970-01-01 00:00:00")
     assert reasons[1] == "the event time `at` is after the year 9999"
     assert all(str(digits) in bad["record"] for bad in arrived.bad)
+
+
+@pytest.mark.parametrize(
+    ("where", "wanted"),
+    [
+        ("x > 2.0", 1),
+        ("x * 2.0 > 4.0", 1),
+        ("x <= 1.0", 1),
+        ("x < 5.0", 1),
+        ("NOT x < 5.0", 1),
+        ("x >= 1.0", 2),
+    ],
+)
+def test_what_is_not_a_number_is_greater_than_all(tmp_path: Path, where: str, wanted: int) -> None:
+    """The statistics in a file leave it out."""
+    file = stored(tmp_path / "a", {"x": 1.0}, {"x": float("nan")}, {"x": None})
+    rows, arrived = arriving(tmp_path, where).read([file], NOON_US)
+    assert (rows.num_rows, arrived.rows) == (wanted, 3)

@@ -166,7 +166,8 @@ class _Writer:
         if path is None:
             raise InternalError("no-table", f"the batch has no table `{node.table}`")
         items = [f"{_table_column(column)} AS c{k}" for k, column in enumerate(node.columns)]
-        return f"{_select(items)} FROM read_parquet({text_literal(literal_path(path))})"
+        file = text_literal(literal_path(path))
+        return f"{_select(items)} FROM read_parquet({file}, hive_partitioning = false)"
 
     # Windows
 
