@@ -74,7 +74,13 @@ def _sorted(rows: pa.Table) -> pa.Table:
 
 
 def _write(rows: pa.Table, file: IO[bytes]) -> None:
-    pq.write_table(rows, file, row_group_size=ROW_GROUP)
+    """Values of the wider types seldom repeat: a dictionary of them takes time and saves nothing."""
+    repeating = [field.name for field in rows.schema if not _is_wide(field.type)]
+    pq.write_table(rows, file, row_group_size=ROW_GROUP, use_dictionary=repeating)
+
+
+def _is_wide(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_int64(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_))
 
 
 def read_shared(path: Path, query: str, schema: pa.Schema) -> pa.Table:

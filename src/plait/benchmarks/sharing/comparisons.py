@@ -49,10 +49,10 @@ def compare(quick: bool, observer: Observer) -> Report:
     size = _QUICK if quick else _FULL
     with TemporaryDirectory(prefix="plait-sharing-") as name, _spark() as session:
         folder = Path(name)
+        _live(session, size, report, observer)  # first, in a Spark that has not much behind it yet
         _aggregates(folder / "readings", session, size, report, observer)
         _groups(folder, session, size, report, observer)
         _joins(folder / "airline", session, size, report, observer)
-        _live(session, size, report, observer)
     draw_charts(report)
     return report
 
