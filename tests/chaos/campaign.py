@@ -122,6 +122,7 @@ def main() -> None:
         its_kills = kills[part :: len(PARTS)]
         folder = Path(tempfile.mkdtemp(prefix="plait-chaos-"))
         workload = random_workload(asked.seed * len(PARTS) + part, kinds, cuts=CUTS)
+        workload = workload.of_parquet() if part % 2 else workload
         print(f"{len(kinds)} queries, {planner}, {len(its_kills)} kills, in {folder}", flush=True)  # noqa: T201
         report = campaign(workload, its_kills, folder, planner=planner)
         for line in (*(f"not met: {kill}" for kill in report.unmet), *report.wrong):

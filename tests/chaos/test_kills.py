@@ -21,6 +21,7 @@ def test_kills_leave_no_trace_in_the_results(tmp_path: Path) -> None:
         AtMoment(9.5),
         AtFailpoint("database-committed", 2, leaves_jvm=True),
     )
-    report = campaign(random_workload(3, KINDS, cuts=4), kills, tmp_path, planner="plait", undisturbed=False)
+    workload = random_workload(3, KINDS, cuts=4).of_parquet()
+    report = campaign(workload, kills, tmp_path, planner="plait", undisturbed=False)
     assert not report.wrong, "\n\n".join(report.wrong)
     assert report.kills == len(kills), report.unmet

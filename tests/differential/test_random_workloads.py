@@ -30,9 +30,7 @@ ALONE = {4_000: KINDS[:12], 4_001: KINDS[12:24]}
 def _workload(seed: int) -> RandomWorkload:
     """In half of them all streams are Parquet, which the database reads itself."""
     made = with_variants(random_workload(seed), VARIANTS, random.Random(seed))
-    if seed % 2 == 0:
-        return made
-    return replace(made, streams=tuple(replace(stream, format="parquet") for stream in made.streams))
+    return made.of_parquet() if seed % 2 else made
 
 
 @pytest.mark.spark

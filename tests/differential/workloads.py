@@ -48,6 +48,10 @@ class RandomWorkload:
     tables: tuple[StoredTable, ...]
     queries: tuple[RandomQuery, ...]
 
+    def of_parquet(self) -> RandomWorkload:
+        """The same with all streams stored as Parquet, which the database reads itself."""
+        return replace(self, streams=tuple(replace(stream, format="parquet") for stream in self.streams))
+
     @property
     def relations(self) -> list[StoredStream | StoredTable]:
         return [*self.streams, *self.tables]
