@@ -88,6 +88,7 @@ def test_query(query: str, spark: SparkSession, tmp_path: Path) -> None:
     check(spark, QUERIES, query, rows, tmp_path, tables=tables, at_once=at_once, early=query in EARLY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ["sums_of_sums", "of_a_left_join", "first_room"])
 def test_all_that_is_there_and_then_the_end(query: str, spark: SparkSession, tmp_path: Path) -> None:
     """Spark is started again for the end, and needs no further batch to close all there is."""
