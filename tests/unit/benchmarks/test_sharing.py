@@ -10,6 +10,7 @@ import pytest
 from plait import language
 from plait.benchmarks.report import Report
 from plait.benchmarks.sharing import aggregates, comparisons, floor, joins, live, sides
+from plait.evaluator import StoredData, evaluate
 
 
 def test_a_thousand_queries_have_hundreds_of_windows_that_plain_spark_can_say() -> None:
@@ -38,6 +39,31 @@ def test_workloads_are_declared_rightly(sql: str, queries: int) -> None:
 def test_the_floor_is_computed_over_the_same_rows(tmp_path: Path) -> None:
     aggregates.write_readings(tmp_path / "readings", 1_000, 4)
     assert floor.database_s(tmp_path / "readings", aggregates.random_windows(3)) > 0
+
+
+@pytest.mark.parametrize("groups", [100, 10_000])
+def test_queries_of_the_busiest_groups_have_rows_of_few(groups: int, tmp_path: Path) -> None:
+    rows = 300_000
+    aggregates.write_readings(tmp_path / "readings", rows, 2, groups)
+    workload = language.load_text(
+        aggregates.having_sql(tmp_path / "readings", aggregates.ROWS_PER_S / groups)
+    )
+    with StoredData.from_catalog(workload.catalog) as data:
+        given = [len(evaluate(query, data).rows) for query in workload.queries.values()]
+    ticks = rows / aggregates.ROWS_PER_S / min(slide for _, slide in aggregates.FEW_WINDOWS)
+    assert any(given)
+    assert max(given) < 0.1 * groups * ticks
+
+
+def test_equal_rows_are_some_rows() -> None:
+    report = Report("sharing", True)
+    empty = sides.Measured(1.0, 0, 0.0, 0.0, {"q": pa.table({"n": pa.array([], pa.int64())})})
+    some = sides.Measured(1.0, 1, 0.0, 0.0, {"q": pa.table({"n": [1]})})
+    other = sides.Measured(1.0, 1, 0.0, 0.0, {"q": pa.table({"n": [2]})})
+    for ours, theirs in ((empty, empty), (some, some), (some, other)):
+        comparisons._no_difference(report, "same", "them", {"": ours}, theirs)
+    assert [claim.holds for claim in report.claims] == [False, True, False]
+    assert report.claims[2].why_not == "q"
 
 
 def test_rows_are_compared_by_value_in_any_order() -> None:

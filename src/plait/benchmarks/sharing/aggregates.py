@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from math import sqrt
 from pathlib import Path
 
 import numpy as np
@@ -89,10 +90,15 @@ def having_sql(folder: Path, rows_per_group: float) -> str:
         f"CREATE CONTINUOUS QUERY busiest_{range_s}_{slide_s} AS "
         "SELECT window_end, plug, sum(watts) AS total, count(*) AS n "
         f"FROM readings [RANGE {range_s} SECONDS SLIDE {slide_s} SECONDS] GROUP BY plug "
-        f"HAVING count(*) > {round(1.5 * rows_per_group * range_s) + 2};"
+        f"HAVING count(*) > {_seldom_exceeded(rows_per_group * range_s)};"
         for range_s, slide_s in FEW_WINDOWS
     ]
     return sql(folder, ()) + "\n".join(queries)
+
+
+def _seldom_exceeded(mean: float) -> int:
+    """A number of rows that one group in fifty has, if the mean is such: two deviations more, or two rows."""
+    return max(2, round(mean + 2 * sqrt(mean)))
 
 
 def plain_queries(folder: Path, windows: Sequence[Windowed]) -> list[PlainQuery]:
