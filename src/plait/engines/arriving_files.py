@@ -49,10 +49,10 @@ class ArrivingFiles:
             return self._schema.empty_table(), Arrived(0)
         try:
             return self._read(files, now_us)
-        except ExternalError as error:
+        except ExternalError:
             for file in files:  # which one is it?
                 self._check(file, now_us)
-            raise error from None
+            raise
 
     def _read(self, files: Sequence[Path], now_us: int) -> tuple[pa.Table, Arrived]:
         sources = " UNION ALL ".join(parquet_sources(self._database, self._stream, files))
