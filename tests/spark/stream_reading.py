@@ -63,12 +63,13 @@ def read(spark: SparkSession, stream: Stream, folder: Path) -> Reading:
     sources = Sources(spark, Catalog(streams={"s": stream}))
     beats = folder / "beats"
     beats.mkdir(exist_ok=True)
-    rows = collected(sources.rows("s", [column.name for column in stream.columns], beats), folder)
+    records = sources.records_and_beats("s", [column.name for column in stream.columns], beats)
+    rows = collected(records.where("reason IS NULL AND NOT beat"), folder)
     width = len(stream.columns)
     bad = [row for row in collected(sources.records("s"), folder) if row[1] is not None]
     assert len({record for _, _, record in bad}) == len(bad), "records of a test differ"
     return Reading(
-        rows=ordered([row[:width] for row in rows if not row[-1]]),
+        rows=ordered([row[:width] for row in rows]),
         bad={record: reason for _, reason, record in bad},
     )
 

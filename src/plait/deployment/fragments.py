@@ -76,29 +76,18 @@ class Fragment:
         return result
 
     @property
-    def counts_records(self) -> bool:
-        """Whether it reads all records of its streams, bad ones too. Nothing is late for a family of selects,
-        so rows that none of them wants are not seen."""
-        is_of_selects = bool(self.family) and isinstance(self.family[0], WovenSelect)
-        return self.way is Way.SHARED or (self.way is Way.WOVEN and not is_of_selects)
-
-    @property
     def streams(self) -> tuple[str, ...]:
         """The keys of the streams that are read."""
         return tuple(sorted({each.stream.lower() for each in self.inputs}))
 
 
 def sole_readers(fragments: Iterable[Fragment]) -> dict[str, str]:
-    """The streams, by key, that one fragment alone reads with all their records, bad ones too; and its name.
+    """The streams, by key, that one fragment alone reads, and its name.
 
-    What it reads can be counted with what it computes. Every other stream is read once more, to be counted.
+    What it reads is counted with what it computes. Every other stream is read once more, to be counted.
     """
-    readers: dict[str, list[Fragment]] = {}
+    readers: dict[str, list[str]] = {}
     for fragment in fragments:
         for key in fragment.streams:
-            readers.setdefault(key, []).append(fragment)
-    return {
-        key: reading[0].name
-        for key, reading in sorted(readers.items())
-        if len(reading) == 1 and reading[0].counts_records
-    }
+            readers.setdefault(key, []).append(fragment.name)
+    return {key: names[0] for key, names in sorted(readers.items()) if len(names) == 1}

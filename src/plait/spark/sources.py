@@ -85,17 +85,12 @@ class Sources:
         """The beats of all streams: a streaming frame."""
         return read_beats(self._session, folder)
 
-    def rows(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame:
-        """The stream's good rows, and the beats for it: a streaming frame.
+    def records_and_beats(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame:
+        """The stream's records, and the beats for it: a streaming frame.
 
         Its columns are `c0`, `c1`, … (the columns asked for, by name), the event time `t`, and `beat`, which
-        is true for beats: all they have is a time.
+        is true for beats: all they have is a time. Bad records have a `reason`, and the `record` as text.
         """
-        records = self.records_and_beats(stream, columns, beats)
-        return records.where(F.col("reason").isNull()).drop("reason", "record")
-
-    def records_and_beats(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame:
-        """The same with bad records among the rows: these have a `reason`, and the `record` as text."""
         definition = self._catalog.stream(stream)
         asked = [definition.columns[position(definition, name)] for name in columns]
         records = self._judged(definition).select(

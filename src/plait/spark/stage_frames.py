@@ -21,6 +21,7 @@ finds out when rows can be forgotten, whatever they compare; those not about tim
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import assert_never
 
@@ -59,21 +60,26 @@ from plait.plan.nodes import (
     Windowed,
 )
 from plait.spark.frame_columns import column_names, join_type, joined_names
-from plait.spark.stream_rows import Read, StreamRows, scans_by_stream
+from plait.spark.late_rows import WatchedRows
+from plait.spark.stream_rows import RecordSource, StreamRows, scans_by_stream
 
 _EVENT_TIME = {"spark.watermarkDelayMs": 0}
 _EPOCH = "TIMESTAMP '1970-01-01 00:00:00'"  # every event time is later
 
 
-def stream_readers(stages: Stages, catalog: Catalog, read: Read, beats: Path) -> Mapping[str, StreamReader]:
-    """The streams that stages read, each once. `read` gives rows and beats, with bad records among them or
-    without."""
+def stream_readers(
+    stages: Stages, catalog: Catalog, sources: RecordSource, beats: Path
+) -> Mapping[str, StreamReader]:
+    """The streams that stages read, each once, watched where the stages can find their rows too late."""
     scans = [stage.output for stage in stages.streaming if isinstance(stage, ReadStage)]
     joins_rows = any(isinstance(stage, IntervalJoinStage) for stage in stages.streaming)
-    return {
-        key: StreamReader(StreamRows(key, of_stream, catalog, read, beats), joins_rows=joins_rows)
+    readers = {
+        key: StreamReader(StreamRows(key, of_stream, catalog, sources, beats), joins_rows=joins_rows)
         for key, of_stream in scans_by_stream(scans).items()
     }
+    for probe in stages.probes:
+        readers[probe.scan.stream.lower()].watch(probe)
+    return readers
 
 
 def applied(stages: Sequence[Stage], readers: Mapping[str, StreamReader]) -> DataFrame:
@@ -108,33 +114,35 @@ def applied(stages: Sequence[Stage], readers: Mapping[str, StreamReader]) -> Dat
 
 
 class StreamReader:
-    """The rows of a stream under its watermark, and what is needed to tell which come too late."""
+    """The rows of a stream under its watermark, counted as they are read, the late ones too."""
 
     def __init__(self, rows: StreamRows, *, joins_rows: bool) -> None:
+        self.watched = WatchedRows(rows.stream.name.lower(), rows.frame)
         self._rows = rows
         # Spark's watermarks are whole milliseconds, and its joins of rows drop what is not later than them.
-        delay_ms = -(-rows.stream.delay_us // 1000) + joins_rows
-        barred = [f"CASE WHEN t > {_EPOCH} THEN {c} END AS {c}" for c in (*rows.columns, "beat")]
-        good = rows.frame.where("reason IS NULL") if "reason" in rows.frame.columns else rows.frame
-        self._timely = (
-            good.withWatermark("t", f"{delay_ms} milliseconds").selectExpr(*barred, "t").where("NOT beat")
-        )
+        self._delay_ms = -(-rows.stream.delay_us // 1000) + joins_rows
+
+    def watch(self, probe: Probe) -> None:
+        """Find rows that come too late for this way. To be said before the first row is read."""
+        self.watched.watch(self._in_time_until(probe))
 
     def read(self, scan: StreamScan) -> DataFrame:
         """The columns of a scan, and `t`; under the watermark."""
         columns = [f"{name} AS c{k}" for k, name in enumerate(self._rows.columns_of(scan))]
         return self._timely.select(*map(F.expr, columns), event_time("t"))
 
-    @property
-    def all_rows(self) -> DataFrame:
-        """Every row and every beat, under no watermark."""
-        return self._rows.frame
+    @cached_property
+    def _timely(self) -> DataFrame:
+        barred = [f"CASE WHEN t > {_EPOCH} THEN {c} END AS {c}" for c in (*self._rows.columns, "beat")]
+        good = self.watched.observed.where("reason IS NULL")
+        timed = good.withWatermark("t", f"{self._delay_ms} milliseconds")
+        return timed.selectExpr(*barred, "t").where("NOT beat")
 
     def columns_of(self, scan: StreamScan) -> list[str]:
-        """The names that the columns of a scan have in `all_rows`."""
+        """The names that the columns of a scan have in the watched rows."""
         return self._rows.columns_of(scan)
 
-    def in_time_until(self, probe: Probe) -> str:
+    def _in_time_until(self, probe: Probe) -> str:
         """Of a row: the last watermark (µs) before which it is in time; NULL if it does not go that way."""
         names = self._rows.columns_of(probe.scan)
         last = "unix_micros(t)"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from pyspark.sql import DataFrame
 
@@ -12,31 +12,22 @@ from plait.catalog import Catalog
 from plait.plan.nodes import StreamScan
 
 
-class RowSource(Protocol):
-    """Where rows come from: `spark.sources.Sources`."""
-
-    def rows(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame: ...
-
-
 class RecordSource(Protocol):
-    """The same, with bad records."""
+    """Where rows come from, with bad records and beats among them: `spark.sources.Sources`."""
 
     def records_and_beats(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame: ...
 
 
-# A stream by its name, its columns of given names, and the beats in a folder.
-Read: TypeAlias = Callable[[str, Sequence[str], Path], DataFrame]
-
-
 class StreamRows:
-    """`frame` has `columns`, `t` and `beat` for every row of the stream, and for every beat."""
+    """`frame` has every record of the stream and every beat, with `columns`, `t` and `beat`; of a bad record
+    also its `reason`, and the `record` as text."""
 
     def __init__(
         self,
         name: str,
         scans: Iterable[StreamScan],
         catalog: Catalog,
-        read: Read,
+        sources: RecordSource,
         beats: Path,
     ) -> None:
         self.stream = catalog.stream(name)
@@ -44,7 +35,7 @@ class StreamRows:
         asked = [column.name for column in self.stream.columns if column.name.lower() in wanted]
         self._places = {column.lower(): place for place, column in enumerate(asked)}
         self.columns = [f"c{place}" for place in range(len(asked))]
-        self.frame = read(self.stream.name, asked, beats)
+        self.frame = sources.records_and_beats(self.stream.name, asked, beats)
 
     def columns_of(self, scan: StreamScan) -> list[str]:
         """The names that the columns of a scan have in the frame."""

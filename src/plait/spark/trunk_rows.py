@@ -63,7 +63,7 @@ class TrunkRows:
         self._queries = queries
         frames = []
         for number, (key, scan) in enumerate(self._scans.items()):
-            rows = StreamRows(key, [scan], catalog, sources.records_and_beats, beats)
+            rows = StreamRows(key, [scan], catalog, sources, beats)
             own = rows.columns_of(scan)
             items = [
                 f"{number} AS stream",

@@ -32,7 +32,7 @@ from plait.sharing.joins import WovenJoin
 from plait.sharing.patterns import relaxed
 from plait.sharing.selects import WovenSelect
 from plait.sharing.trees import WovenAggregate
-from plait.spark.late_rows import Counting, LateRows
+from plait.spark.late_rows import Counting
 from plait.spark.routes import Routes
 from plait.spark.stage_frames import applied, stream_readers
 from plait.spark.stream_rows import RecordSource
@@ -49,31 +49,25 @@ class WovenComputation:
     ) -> None:
         self._queries = [member.query for member in fragment.family]
         self._weave = _weave(fragment, catalog)
-        self._late_rows = LateRows()
         stages = native_stages(self._weave.plan)
-        readers = stream_readers(stages, catalog, sources.records_and_beats, beats)
-        self._takers = {
-            scan.stream.lower(): _Takers(self._weave, number, self._queries)
-            for number, scan in enumerate(self._weave.scans)
-        }
-        for probe in stages.probes:
-            key = probe.scan.stream.lower()
-            items = self._takers[key].items(readers[key].columns_of(probe.scan))
-            self._late_rows.watch(key, readers[key].all_rows, readers[key].in_time_until(probe), items)
+        readers = stream_readers(stages, catalog, sources, beats)
+        self._takers = {}
+        for number, scan in enumerate(self._weave.scans):
+            key = scan.stream.lower()
+            self._takers[key] = _Takers(self._weave, number, self._queries, readers[key].columns_of(scan))
         if self._weave.in_time_until is not None:
             (scan,) = self._weave.scans
             key = scan.stream.lower()
-            columns = readers[key].columns_of(scan)
             wanted = conjunction(list(relaxed([each[0] for each in self._weave.selections])))
-            until = f"CASE WHEN {to_spark(wanted, columns)} THEN {self._weave.in_time_until} END"
-            self._late_rows.watch(key, readers[key].all_rows, until, self._takers[key].items(columns))
-        rows = applied(stages.streaming, readers)
-        self.frame = self._late_rows.beside(self._weave.streamed(rows, session))
+            is_wanted = to_spark(wanted, readers[key].columns_of(scan))
+            readers[key].watched.watch(f"CASE WHEN {is_wanted} THEN {self._weave.in_time_until} END")
+        self._watched = [reader.watched for reader in readers.values()]
+        self.frame = self._weave.streamed(applied(stages.streaming, readers), session)
 
     def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Processed:
         """Compute one batch, publish the rows of all queries, and count what each of them missed."""
-        counting = self._late_rows.counting(frame, batch)
-        results = self._weave.subscriptions.results(self._weave.shared_rows(counting.results))
+        counting = Counting(frame, batch, self._watched)
+        results = self._weave.subscriptions.results(self._weave.shared_rows(frame))
         publish(results)
         rows, late = row_counts(results), self._missed(counting)
         outcomes = {query: Outcome(rows.get(query, 0), late.get(query, {})) for query in self._queries}
@@ -101,8 +95,8 @@ def _weave(fragment: Fragment, catalog: Catalog) -> Weave:
 class _Takers:
     """Who wants the rows of one of the streams."""
 
-    def __init__(self, weave: Weave, number: int, queries: Sequence[str]) -> None:
-        self._number = number
+    def __init__(self, weave: Weave, number: int, queries: Sequence[str], columns: Sequence[str]) -> None:
+        self._columns = columns
         selections = [each[number] for each in weave.selections]
         wanted = list(dict.fromkeys(selections))
         self._queries: list[list[str]] = [[] for _ in wanted]
@@ -110,15 +104,9 @@ class _Takers:
             self._queries[wanted.index(selection)].append(query)
         self._routes = Routes([weave.patterns[number]], [(each,) for each in wanted])
 
-    def items(self, columns: Sequence[str]) -> list[str]:
-        """The route values of a row of the stream, under names that no other stream has."""
-        values = self._routes.values(columns)
-        return [f"{v} AS late{self._number}_{n}" for v, n in zip(values, self._routes.names, strict=True)]
-
     def counts(self, late: DataFrame) -> dict[str, int]:
         """How many of these rows each query would have wanted. Runs a job."""
-        names = self._routes.names
-        rows = late.selectExpr("1 AS one", *(f"late{self._number}_{name} AS {name}" for name in names))
+        rows = late.selectExpr("1 AS one", *self._routes.items(self._columns))
         table = [
             [str(taker), *route]
             for taker in range(len(self._queries))

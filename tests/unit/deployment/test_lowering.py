@@ -150,12 +150,12 @@ def test_inputs_of_a_plan_are_the_largest_that_go_row_by_row() -> None:
 # Who counts what a stream brings
 
 
-def test_a_stream_is_counted_by_the_one_fragment_in_the_database_that_reads_it() -> None:
+def test_a_stream_is_counted_by_the_one_fragment_that_reads_it() -> None:
     plugs = "CREATE CONTINUOUS QUERY plugs AS SELECT plug FROM readings;"
     last = "CREATE CONTINUOUS QUERY last AS SELECT max(load) AS m FROM readings [ROWS 3];"
     codes = "CREATE CONTINUOUS QUERY codes AS SELECT max(code) AS m FROM alarms [ROWS 3];"
     for queries, expected in (
-        (plugs, {}),
+        (plugs, {"readings": "plugs"}),
         (last + codes, {"readings": "last", "alarms": "codes"}),
         (last + codes + plugs, {"alarms": "codes"}),
         (last + last.replace("last", "again"), {}),
