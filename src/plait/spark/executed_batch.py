@@ -27,12 +27,9 @@ class ExecutedBatch:
         (query,) = (each for each in queries if each.sparkSessionForStream().equals(ours))
         self._execution: JavaObject = query.lastExecution()
 
-    def observed(self, name: str) -> list[Any] | None:
-        """The values of an observation; None if Spark has left it out, with all that reads its rows."""
-        found = self._execution.observedMetrics().get(name)
-        if found.isEmpty():
-            return None
-        row = found.get()
+    def observed(self, name: str) -> list[Any]:
+        """The values of an observation, once the frame is computed. No observation is optimised away."""
+        row = self._execution.observedMetrics().apply(name)
         return [row.get(k) for k in range(row.length())]
 
     def rows(self, name: str) -> DataFrame:

@@ -37,19 +37,15 @@ class WatchedRows:
 
     @property
     def observed(self) -> DataFrame:
-        """The rows, which are counted when they are read."""
-        return self._rows.observe(self.name, *self.counts)
-
-    @property
-    def counts(self) -> list[Column]:
-        """What is observed: records, bad ones, the greatest event time, and until when all are in time."""
+        """The rows, observed as they are read."""
         good = F.expr("NOT beat AND reason IS NULL")
-        return [
+        return self._rows.observe(
+            self.name,
             F.count_if(F.expr("NOT beat")).alias("records"),
             F.count("reason").alias("bad"),
             F.max(F.when(good, F.expr("unix_micros(t)"))).alias("last_us"),
             F.min(F.when(good, self.in_time_until)).alias("in_time_until"),
-        ]
+        )
 
     @property
     def in_time_until(self) -> Column:
@@ -97,9 +93,4 @@ class Counting:
         return self._executed.rows(self._watched[stream].name)
 
     def _counts(self, stream: str) -> Sequence[int]:
-        watched = self._watched[stream]
-        observed = self._executed.observed(watched.name)
-        if observed is None:
-            (counted,) = self._rows(stream).agg(*watched.counts).collect()
-            return counted
-        return observed
+        return self._executed.observed(self._watched[stream].name)

@@ -71,21 +71,26 @@ def _aggregates(folder: Path, session: SparkSession, size: _Size, report: Report
 
     observer("warming up")
     together(PLAIN_AGGREGATES)()
-    measured = _in_turn({str(n): together(n) for n in AGGREGATE_COUNTS}, size.runs, observer, "aggregates")
-    for count, each in measured.items():
-        report.figures |= _costs(f"aggregates_{count}", each)
-    observer(f"{PLAIN_AGGREGATES} aggregates on Spark's operators alone")
-    spark_only = _warm(together(PLAIN_AGGREGATES, "spark"))
+    cases = {f"aggregates_{n}": together(n) for n in AGGREGATE_COUNTS}
+    measured = _in_turn(cases, size.runs, observer)
+    for key, each in measured.items():
+        report.figures |= _costs(key, each)
+    spark_only = _warm(
+        together(PLAIN_AGGREGATES, "spark"),
+        size.runs,
+        observer,
+        f"{PLAIN_AGGREGATES} aggregates on Spark's operators alone",
+    )
     observer(f"{PLAIN_AGGREGATES} aggregates on plain Spark")
     plain = sides.plain_spark(aggregates.plain_queries(folder, few), session)
     report.figures |= _costs("aggregates_plain_spark_20", plain) | _costs(
         "aggregates_spark_only_20", spark_only
     )
-    ours = measured[str(PLAIN_AGGREGATES)]
+    one, ours = measured["aggregates_1"], measured[f"aggregates_{PLAIN_AGGREGATES}"]
     _speedup(report, "aggregates_speedup_over_plain_spark_at_20", plain, ours, 15)
     _speedup(report, "aggregates_spark_only_speedup_over_plain_spark_at_20", plain, spark_only, 4)
-    _cost_ratio(report, "aggregates_cost_of_200_over_1", measured["200"], measured["1"], 1.5)
-    _cost_ratio(report, "aggregates_cost_of_1000_over_1", measured["1000"], measured["1"], 2.5)
+    _cost_ratio(report, "aggregates_cost_of_200_over_1", measured["aggregates_200"], one, 1.5)
+    _cost_ratio(report, "aggregates_cost_of_1000_over_1", measured["aggregates_1000"], one, 2.5)
     _same_rows(report, "aggregates", {"together": ours, "on Spark alone": spark_only}, plain)
     observer("the floor: Spark's micro-batches without work, and DuckDB without Spark")
     empty_s, database_s = floor.empty_batches_s(folder, session), floor.database_s(folder, few)
@@ -133,11 +138,12 @@ def _joins(folder: Path, session: SparkSession, size: _Size, report: Report, obs
     together(few)()
     cases = {f"joins_{n}": together(joins.single_flights(n)) for n in JOIN_COUNTS}
     cases |= {f"range_filters_{n}": together(joins.ranges_of_flights(n)) for n in (10, 300)}
-    measured = _in_turn(cases, size.runs, observer, "")
+    measured = _in_turn(cases, size.runs, observer)
     for key, each in measured.items():
         report.figures |= _costs(key, each)
-    observer(f"{PLAIN_JOINS} joins on Spark's operators alone")
-    spark_only = _warm(together(few, "spark"))
+    spark_only = _warm(
+        together(few, "spark"), size.runs, observer, f"{PLAIN_JOINS} joins on Spark's operators alone"
+    )
     observer(f"{PLAIN_JOINS} joins on plain Spark")
     plain = sides.plain_spark(joins.plain_queries(folder, few), session)
     report.figures |= _costs("joins_plain_spark_10", plain) | _costs("joins_spark_only_10", spark_only)
@@ -187,20 +193,20 @@ def draw_charts(report: Report) -> None:
     report.draw("groups", "Window aggregates by many groups", "groups", "seconds", of_groups)
 
 
-def _warm(case: Callable[[], Measured]) -> Measured:
-    """The second run: plain Spark is run twice as well, and the better counts."""
+def _warm(case: Callable[[], Measured], runs: int, observer: Observer, what: str) -> Measured:
+    """The run of median time, after one that does not count: the many queries of plain Spark warm up Java by
+    themselves."""
+    observer("warming up")
     case()
-    return case()
+    return _in_turn({what: case}, runs, observer)[what]
 
 
-def _in_turn(
-    cases: dict[str, Callable[[], Measured]], runs: int, observer: Observer, what: str
-) -> dict[str, Measured]:
+def _in_turn(cases: dict[str, Callable[[], Measured]], runs: int, observer: Observer) -> dict[str, Measured]:
     """The run of median time of each."""
     found: dict[str, list[Measured]] = {key: [] for key in cases}
     for number in range(runs):
         for key, case in cases.items():
-            observer(f"{key} {what}".strip() + (f", run {number + 1} of {runs}" if runs > 1 else ""))
+            observer(key + (f", run {number + 1} of {runs}" if runs > 1 else ""))
             found[key].append(case())
     return {key: sorted(each, key=lambda m: m.seconds)[len(each) // 2] for key, each in found.items()}
 
