@@ -18,7 +18,7 @@ batch decides for itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -52,7 +52,7 @@ class Target:
 
 @dataclass(frozen=True)
 class _Statement:
-    """Queries that one statement gives the rows of: a shape over the same columns of the finals."""
+    """What queries have in common whose rows one statement gives: a shape over columns of the finals."""
 
     shape: Shape
     columns: tuple[str, ...]
@@ -83,17 +83,34 @@ class Tree:
         )
         self._calls = tuple(dict.fromkeys(call for m in members for call in m.aggregates))
         self._variants = list(dict.fromkeys(m.selection for m in served))
-        self._targets = list(
-            dict.fromkeys(Target(self._variants.index(m.selection), m.window) for m in members)
-        )
+        targets = [Target(self._variants.index(m.selection), m.window) for m in members]
+        self._targets = {target: number for number, target in enumerate(dict.fromkeys(targets))}
+        self._statements: dict[_Statement, list[tuple[WovenAggregate, Target]]] = {}
+        for member, target in zip(members, targets, strict=True):
+            self._statements.setdefault(self._statement(member), []).append((member, target))
         self._routing = Routing(name, [self._key.pattern], [(each,) for each in self._variants])
         self._longest_us = max(member.window.range_us for member in members)
 
     # What is stored
 
     def open(self, database: Database) -> None:
-        """Make what is not kept in the file."""
+        """Make what is not kept in the file: who wants which rows, and the queries and windows of finals."""
         self._routing.create(database)
+        windows = [
+            [number, target.variant, target.window.range_us, target.window.slide_us, target.window.offset_us]
+            for target, number in self._targets.items()
+        ]
+        names = ["target", "variant", "r", "s", "o"]
+        _create(database, self._windows, dict.fromkeys(names, "BIGINT"), [map(str, w) for w in windows])
+        for number, (statement, wanted) in enumerate(self._statements.items()):
+            constants = {f"q{n}": type_to_duckdb(t) for n, t in enumerate(statement.shape.constants)}
+            rows = [
+                [str(place), str(self._targets[target]), *map(literal_to_duckdb, member.shaped.constants)]
+                for place, (member, target) in enumerate(wanted)
+            ]
+            _create(
+                database, self._queries(number), {"query": "INTEGER", "target": "BIGINT", **constants}, rows
+            )
 
     def tables(self) -> Iterator[str]:
         """The statements that make the table of partials."""
@@ -183,10 +200,11 @@ class Tree:
         )
         database.execute(f"CREATE OR REPLACE TEMP TABLE {ticks} AS {self._ticks(edges, before_us, now_us)}")
         is_dense = self._is_dense(database, edges, now_us)
-        for statement, members in self._statements().items():
+        for number, (statement, wanted) in enumerate(self._statements.items()):
             by_prefix = statement.exact and is_dense
             finals = self._prefix_finals(edges, ticks) if by_prefix else self._joined_finals(edges, ticks)
-            yield self._shaped_rows(database, finals, statement, members)
+            rows = database.fetch_arrow(self._shaped(finals, statement, self._queries(number)))
+            yield tuple(member.query for member, _ in wanted), rows
 
     def _is_dense(self, database: Database, edges: str, now_us: int) -> bool:
         """Whether most groups have rows in most pieces: prefix sums have a row for each of both."""
@@ -199,17 +217,13 @@ class Tree:
         return bool(groups * pieces <= max(_FEW, _SPARSE * partials))
 
     def _ticks(self, edges: str, before_us: int, now_us: int) -> str:
-        windows = ", ".join(
-            f"({n}, {t.variant}, {t.window.range_us}, {t.window.slide_us}, {t.window.offset_us})"
-            for n, t in enumerate(self._targets)
-        )
         # The first tick after an edge. The remainder is taken twice: that of a negative number is negative.
         start = f"greatest(edge, {before_us}::BIGINT)"
         after = f"{start} - (({start} - o) % s + s) % s + s"
         return (
-            f"WITH w(target, variant, r, s, o) AS (VALUES {windows}), "
-            "x AS (SELECT DISTINCT target, variant, r, "
-            f"unnest(generate_series({after}, least(edge + r, {now_us}), s)) AS tick FROM w, {edges}) "
+            "WITH x AS (SELECT DISTINCT target, variant, r, "
+            f"unnest(generate_series({after}, least(edge + r, {now_us}), s)) AS tick "
+            f"FROM {self._windows}, {edges}) "
             "SELECT target, variant, tick, high.place AS high, coalesce(low.place, 0) AS low FROM x "
             f"ASOF JOIN {edges} AS high ON x.tick > high.edge "
             f"ASOF LEFT JOIN {edges} AS low ON x.tick - x.r > low.edge"
@@ -256,23 +270,15 @@ class Tree:
             f"GROUP BY {', '.join(group)}"
         )
 
-    def _shaped_rows(
-        self, database: Database, finals: str, statement: _Statement, members: Sequence[WovenAggregate]
-    ) -> tuple[tuple[str, ...], pa.Table]:
+    def _shaped(self, finals: str, statement: _Statement, queries: str) -> str:
         """The rows of the queries of one statement, and whose they are."""
-        numbers = range(len(statement.shape.constants))
-        given = ", ".join(
-            f"({', '.join([str(n), str(self._target(m)), *map(literal_to_duckdb, m.shaped.constants)])})"
-            for n, m in enumerate(members)
-        )
-        names = ["query", "target", *(f"q{n}" for n in numbers)]
-        constants = [f"q.q{n}::{type_to_duckdb(type_)}" for n, type_ in enumerate(statement.shape.constants)]
         finals_columns = ["f.target", "f.tick", *(f"f.{name}" for name in self._key_names)]
         calls = [
             f"{self._final_sql(call)} AS a{n}"
             for n, call in enumerate(self._calls)
             if not statement.exact or _is_exact(call)
         ]
+        constants = (f"q.q{n}" for n in range(len(statement.shape.constants)))
         references = [*(f"x.{name}" for name in statement.columns), *constants]
         edge = "make_timestamp(x.tick)"
         items = [
@@ -280,23 +286,15 @@ class Tree:
             for n, e in enumerate(statement.shape.expressions)
         ]
         where = [to_duckdb(term, references, None, edge) for term in statement.shape.terms]
-        rows = database.fetch_arrow(
+        return (
             f"WITH x AS MATERIALIZED (SELECT {', '.join([*finals_columns, *calls])} FROM ({finals}) AS f) "
-            f"SELECT {', '.join(['q.query', *items])} FROM x JOIN (VALUES {given}) AS q({', '.join(names)}) "
-            f"USING (target) WHERE {' AND '.join(where) or 'true'}"
+            f"SELECT {', '.join(['q.query', *items])} FROM x JOIN {queries} AS q USING (target) "
+            f"WHERE {' AND '.join(where) or 'true'}"
         )
-        return tuple(member.query for member in members), rows
 
-    def _statements(self) -> dict[_Statement, list[WovenAggregate]]:
-        found: dict[_Statement, list[WovenAggregate]] = {}
-        for member in self._members:
-            columns = (*self._key_names, *(f"a{self._calls.index(call)}" for call in member.aggregates))
-            exact = all(map(_is_exact, member.aggregates))
-            found.setdefault(_Statement(member.shaped.shape, columns, exact), []).append(member)
-        return found
-
-    def _target(self, member: WovenAggregate) -> int:
-        return self._targets.index(Target(self._variants.index(member.selection), member.window))
+    def _statement(self, member: WovenAggregate) -> _Statement:
+        columns = (*self._key_names, *(f"a{self._calls.index(call)}" for call in member.aggregates))
+        return _Statement(member.shaped.shape, columns, all(map(_is_exact, member.aggregates)))
 
     def _final_sql(self, call: AggregateCall) -> str:
         first, *others = (f"f.p{self._partials.index(each)}" for each in partials_of(call))
@@ -319,8 +317,25 @@ class Tree:
                 return first
 
     @property
+    def _windows(self) -> str:
+        return f"{self._name}_windows"
+
+    def _queries(self, statement: int) -> str:
+        return f"{self._name}_queries{statement}"
+
+    @property
     def _key_names(self) -> list[str]:
         return [f"k{n}" for n in range(len(self._key.keys))]
+
+
+def _create(database: Database, name: str, columns: Mapping[str, str], rows: Iterable[Iterable[str]]) -> None:
+    """A table that is not kept, of columns with their types and rows of SQL values."""
+    items = [f"{column}::{type_} AS {column}" for column, type_ in columns.items()]
+    values = ", ".join(f"({', '.join(row)})" for row in rows)
+    database.execute(
+        f"CREATE OR REPLACE TEMP TABLE {name} AS "
+        f"SELECT {', '.join(items)} FROM (VALUES {values}) AS v({', '.join(columns)})"
+    )
 
 
 def _is_exact(call: AggregateCall) -> bool:
