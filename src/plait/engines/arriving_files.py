@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from plait.batches import Arrived
 from plait.catalog import Stream
@@ -58,16 +59,16 @@ class ArrivingFiles:
         sources = " UNION ALL ".join(parquet_sources(self._database, self._stream, files))
         records = f"(SELECT {self._all}, epoch_us({self._time}) AS t FROM ({sources}))"
         is_good = good_times(self._stream, now_us)
-        counted = f"({is_good}) AND t >= {start_us(self._stream)}"
-        ((rows, last_us, bad_records),) = self._database.fetch(
-            f"SELECT count(*) FILTER ({counted}), max(t) FILTER ({counted}), "
-            f"count(*) FILTER (({is_good}) IS NOT TRUE) FROM {records}"
+        items = ", ".join([*self._items, "t", f"({is_good}) IS TRUE AS good"])
+        found = self._database.fetch_arrow(
+            f"SELECT {items} FROM {records} WHERE ({is_good}) IS NOT TRUE OR t >= {start_us(self._stream)}"
         )
-        items = ", ".join([*self._items, "t"])
-        timely = self._database.fetch_arrow(f"SELECT {items} FROM {records} WHERE {counted}")
-        wanted = self._only_wanted(timely.cast(self._schema))
-        bad = self._bad(f"{records} WHERE ({is_good}) IS NOT TRUE", now_us) if bad_records else ()
-        return wanted, Arrived(rows, last_us, bad)
+        good = found.filter(found["good"])
+        bad: Sequence[dict[str, str]] = ()
+        if good.num_rows < found.num_rows:
+            bad = self._bad(f"{records} WHERE ({is_good}) IS NOT TRUE", now_us)
+        arrived = Arrived(good.num_rows, pc.max(good["t"]).as_py(), bad)
+        return self._only_wanted(good.drop_columns("good").cast(self._schema)), arrived
 
     def _only_wanted(self, rows: pa.Table) -> pa.Table:
         """By a statement of its own: over a file, DuckDB decides comparisons by the statistics in it, which
