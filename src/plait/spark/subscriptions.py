@@ -22,6 +22,7 @@ from plait.batches import BatchRows
 from plait.expressions.arrow import arrow_schema
 from plait.expressions.nodes import Literal, conjunction
 from plait.expressions.spark import literal_to_spark, to_spark, type_to_spark
+from plait.sharing.numbered import numbered
 from plait.sharing.shapes import Shape
 
 
@@ -79,7 +80,7 @@ class Subscriptions:
         self._subscriptions = subscriptions
         self._routes = routes
         self._window_end = window_end
-        self._statements = list(dict.fromkeys(each.statement for each in subscriptions))
+        self._statements = numbered(each.statement for each in subscriptions)
         self._inputs = range(len(subscriptions[0].ranges_us))
         self._text = self._table_sql()
 
@@ -87,8 +88,8 @@ class Subscriptions:
         """The rows of all queries. Runs the batch."""
         table = F.broadcast(rows.sparkSession.sql(self._text)).alias("s")
         items, conditions = ["s.query", "s.statement"], []
-        for number, statement in enumerate(self._statements):
-            references = [*(f"r.{name}" for name in statement.columns), *self._constants(number)]
+        for statement, number in self._statements.items():
+            references = [*(f"r.{name}" for name in statement.columns), *self._constants(statement)]
             terms = to_spark(conjunction(statement.shape.terms), references, window_end=self._window_end)
             conditions.append(f"(s.statement = {number} AND {terms})")
             for k, expression in enumerate(statement.shape.expressions):
@@ -106,7 +107,7 @@ class Subscriptions:
 
     def _by_statement(self, found: pa.Table) -> list[BatchRows]:
         results = []
-        for number, statement in enumerate(self._statements):
+        for statement, number in self._statements.items():
             rows = found
             if len(self._statements) > 1:
                 rows = found.filter(pc.equal(found["statement"], number))
@@ -116,24 +117,24 @@ class Subscriptions:
             results.append(BatchRows(names, rows.select(columns).cast(schema), rows["query"]))
         return results
 
-    def _constants(self, statement: int) -> list[str]:
-        types = self._statements[statement].shape.constants
-        return [f"CAST(s.s{statement}_q{k} AS {type_to_spark(type_)})" for k, type_ in enumerate(types)]
+    def _constants(self, statement: Statement) -> list[str]:
+        number, types = self._statements[statement], statement.shape.constants
+        return [f"CAST(s.s{number}_q{k} AS {type_to_spark(type_)})" for k, type_ in enumerate(types)]
 
     def _table_sql(self) -> str:
         columns = [("query", "INT"), ("statement", "INT"), *self._routes.table_columns]
         columns += [(f"r{k}", "BIGINT") for k in self._inputs]
-        for number, statement in enumerate(self._statements):
+        for statement, number in self._statements.items():
             columns += [
                 (f"s{number}_q{k}", type_to_spark(t)) for k, t in enumerate(statement.shape.constants)
             ]
         rows = []
         places = [count() for _ in self._statements]  # a query is known by its place among its statement's
         for number, each in enumerate(self._subscriptions):
-            own = self._statements.index(each.statement)
+            own = self._statements[each.statement]
             place = str(next(places[own]))
             constants = []
-            for other, statement in enumerate(self._statements):
+            for statement, other in self._statements.items():
                 nulls = ["NULL"] * len(statement.shape.constants)
                 constants += [*map(literal_to_spark, each.constants)] if other == own else nulls
             ranges = [*map(str, each.ranges_us)]

@@ -21,6 +21,7 @@ from plait.expressions.aggregates import AggregateCall
 from plait.expressions.spark import to_spark, type_to_spark
 from plait.expressions.types import BIGINT
 from plait.plan.nodes import TickWindow
+from plait.sharing.numbered import numbered
 from plait.sharing.trees import WovenAggregate
 from plait.spark.routes import Routes
 from plait.spark.stage_frames import event_time
@@ -51,16 +52,16 @@ class TreeWeave:
         self._partials = list(
             dict.fromkeys([ROWS, *(each for call in self._calls for each in partials_of(call))])
         )
-        takers = list(dict.fromkeys(member.selection for member in members))
+        takers = numbered(member.selection for member in members)
         self._routes = Routes(self.patterns, [(each,) for each in takers])
-        wanted = [_Target(takers.index(member.selection), member.window) for member in members]
-        self._targets = list(dict.fromkeys(wanted))
+        wanted = [_Target(takers[member.selection], member.window) for member in members]
+        self._targets = numbered(wanted)
         self.subscriptions = Subscriptions(
             [
                 Subscription(member.query, self._statement(member), member.shaped.constants)
                 for member in members
             ],
-            ByNumber([self._targets.index(target) for target in wanted]),
+            ByNumber([self._targets[target] for target in wanted]),
             window_end="timestamp_micros(r.tick)",
         )
 
@@ -132,7 +133,7 @@ class TreeWeave:
         columns += [(name, "BIGINT") for name in ("range_us", "slide_us", "offset_us")]
         rows = [
             [str(number), *route, *(str(us) for us in (w.range_us, w.slide_us, w.offset_us))]
-            for number, target in enumerate(self._targets)
+            for target, number in self._targets.items()
             for w in (target.window,)
             for route in self._routes.table_rows(target.taker)
         ]

@@ -29,6 +29,7 @@ from plait.deployment.native_lowering import native_stages
 from plait.expressions.nodes import conjunction
 from plait.expressions.spark import to_spark
 from plait.sharing.joins import WovenJoin
+from plait.sharing.numbered import numbered
 from plait.sharing.patterns import relaxed
 from plait.sharing.selects import WovenSelect
 from plait.sharing.trees import WovenAggregate
@@ -98,10 +99,10 @@ class _Takers:
     def __init__(self, weave: Weave, number: int, queries: Sequence[str], columns: Sequence[str]) -> None:
         self._columns = columns
         selections = [each[number] for each in weave.selections]
-        wanted = list(dict.fromkeys(selections))
+        wanted = numbered(selections)
         self._queries: list[list[str]] = [[] for _ in wanted]
         for query, selection in zip(queries, selections, strict=True):
-            self._queries[wanted.index(selection)].append(query)
+            self._queries[wanted[selection]].append(query)
         self._routes = Routes([weave.patterns[number]], [(each,) for each in wanted])
 
     def counts(self, late: DataFrame) -> dict[str, int]:

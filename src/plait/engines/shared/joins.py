@@ -17,10 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from plait.engines.duckdb import Database
+from plait.engines.shared.askers import Asker, AskerTable, asker_tables
 from plait.engines.shared.routing import Routing, wanted_ids
-from plait.expressions.duckdb import literal_to_duckdb, to_duckdb, type_to_duckdb
+from plait.expressions.duckdb import to_duckdb, type_to_duckdb
 from plait.expressions.nodes import conjunction
 from plait.sharing.joins import WovenJoin, shifted
+from plait.sharing.numbered import numbered
 from plait.sharing.shapes import Shape
 
 
@@ -40,6 +42,14 @@ class SharedJoin:
             Routing(f"{name}_{k}", [pattern], [*dict.fromkeys((taker[k],) for taker in takers)])
             for k, pattern in enumerate(self._key.patterns)
         ]
+        self._askers = asker_tables(
+            name,
+            ["taker", *(f"r{k}" for k in inputs)],
+            (
+                (member.shaped.shape, Asker(member.query, member.shaped, (taker, *member.ranges_us)))
+                for taker, member in enumerate(members)
+            ),
+        )
 
     def tables(self) -> Iterator[str]:
         """The statements that make the tables of rows."""
@@ -52,6 +62,8 @@ class SharedJoin:
         self._routing.create(database)
         for wanted in self._wanted:
             wanted.create(database)
+        for askers in self._askers.values():
+            askers.create(database)
 
     def results(
         self, database: Database, rows: Mapping[str, str], from_us: int
@@ -65,11 +77,8 @@ class SharedJoin:
         combined = f"{self._name}_combined"
         branches = (self._combinations(number) for number in range(len(self._key.scans)))
         database.execute(f"CREATE OR REPLACE TEMP TABLE {combined} AS {' UNION ALL '.join(branches)}")
-        for shape, members in self._shapes().items():
-            yield (
-                tuple(m.query for m in members),
-                database.fetch_arrow(self._shaped(combined, shape, members)),
-            )
+        for shape, askers in self._askers.items():
+            yield askers.queries, database.fetch_arrow(self._shaped(combined, shape, askers))
         for number in range(len(self._key.scans)):
             database.execute(f"INSERT INTO {self._name}_rows{number} FROM {self._name}_new{number}")
 
@@ -79,9 +88,9 @@ class SharedJoin:
             columns = [f"c{k}" for k in range(len(scan.columns))]
             stream = scan.stream.lower()
             found = wanted_ids(database, self._wanted[number], rows[stream], columns, pattern)
-            takers = [*dict.fromkeys(member.selections[number] for member in self._members)]
+            takers = numbered(member.selections[number] for member in self._members)
             for member in self._members:
-                yield member.query, stream, found.get(takers.index(member.selections[number]), set())
+                yield member.query, stream, found.get(takers[member.selections[number]], set())
 
     def forget(self, database: Database, watermark_us: int) -> None:
         for number, range_us in enumerate(self._ranges_us):
@@ -114,38 +123,15 @@ class SharedJoin:
         meeting = [to_duckdb(self._key.predicate, references), *_meeting(self._ranges_us, "i{}.t")]
         return f"SELECT {', '.join(items)} FROM {', '.join(tables)} WHERE {' AND '.join(meeting)}"
 
-    def _shaped(self, combined: str, shape: Shape, members: Sequence[WovenJoin]) -> str:
-        inputs = range(len(self._key.scans))
-        numbers = range(len(shape.constants))
-        given = [
-            ", ".join(
-                [
-                    str(n),
-                    str(self._members.index(m)),
-                    *map(str, m.ranges_us),
-                    *map(literal_to_duckdb, m.shaped.constants),
-                ]
-            )
-            for n, m in enumerate(members)
-        ]
-        names = ["query", "taker", *(f"r{k}" for k in inputs), *(f"q{k}" for k in numbers)]
-        values = ", ".join(f"({each})" for each in given)
-        constants = [f"q.q{k}::{type_to_duckdb(type_)}" for k, type_ in enumerate(shape.constants)]
-        references = [*(f"r.{name}" for name in self._columns), *constants]
+    def _shaped(self, combined: str, shape: Shape, askers: AskerTable) -> str:
+        references = [*(f"r.{name}" for name in self._columns), *askers.constants]
         items = [f"{to_duckdb(e, references)} AS c{n}" for n, e in enumerate(shape.expressions)]
         where = [to_duckdb(term, references) for term in shape.terms]
-        where += _meeting([f"q.r{k}" for k in inputs], "r.t{}")
+        where += _meeting([f"q.r{k}" for k in range(len(self._key.scans))], "r.t{}")
         return (
             f"SELECT {', '.join(['q.query', *items])} FROM {self._routing.routed(combined, self._columns)} "
-            f"JOIN (VALUES {values}) AS q({', '.join(names)}) ON q.taker = v.taker "
-            f"WHERE {' AND '.join(where)}"
+            f"JOIN {askers.name} AS q ON q.taker = v.taker WHERE {' AND '.join(where)}"
         )
-
-    def _shapes(self) -> dict[Shape, list[WovenJoin]]:
-        found: dict[Shape, list[WovenJoin]] = {}
-        for member in self._members:
-            found.setdefault(member.shaped.shape, []).append(member)
-        return found
 
 
 def _meeting(ranges_us: Sequence[object], time: str) -> list[str]:

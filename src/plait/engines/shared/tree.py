@@ -18,18 +18,20 @@ batch decides for itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from plait.engines.duckdb import Database
+from plait.engines.shared.askers import Asker, AskerTable, asker_tables, create_table
 from plait.engines.shared.routing import Routing, wanted_ids
 from plait.expressions.aggregates import AggregateCall, aggregate_type
-from plait.expressions.duckdb import literal_to_duckdb, to_duckdb, type_to_duckdb
+from plait.expressions.duckdb import to_duckdb, type_to_duckdb
 from plait.expressions.nodes import conjunction
 from plait.expressions.types import Kind
 from plait.plan.nodes import TickWindow
+from plait.sharing.numbered import numbered
 from plait.sharing.shapes import Shape
 from plait.sharing.trees import TreeKey, WovenAggregate
 from plait.windows.edges import Progression, united
@@ -82,12 +84,17 @@ class Tree:
             dict.fromkeys([ROWS, *(p for m in served for call in m.aggregates for p in partials_of(call))])
         )
         self._calls = tuple(dict.fromkeys(call for m in members for call in m.aggregates))
-        self._variants = list(dict.fromkeys(m.selection for m in served))
-        targets = [Target(self._variants.index(m.selection), m.window) for m in members]
-        self._targets = {target: number for number, target in enumerate(dict.fromkeys(targets))}
-        self._statements: dict[_Statement, list[tuple[WovenAggregate, Target]]] = {}
-        for member, target in zip(members, targets, strict=True):
-            self._statements.setdefault(self._statement(member), []).append((member, target))
+        self._variants = numbered(m.selection for m in served)
+        targets = [Target(self._variants[m.selection], m.window) for m in members]
+        self._targets = numbered(targets)
+        self._askers = asker_tables(
+            name,
+            ["target"],
+            (
+                (self._statement(member), Asker(member.query, member.shaped, (self._targets[target],)))
+                for member, target in zip(members, targets, strict=True)
+            ),
+        )
         self._routing = Routing(name, [self._key.pattern], [(each,) for each in self._variants])
         self._longest_us = max(member.window.range_us for member in members)
 
@@ -96,21 +103,15 @@ class Tree:
     def open(self, database: Database) -> None:
         """Make what is not kept in the file: who wants which rows, and the queries and windows of finals."""
         self._routing.create(database)
-        windows = [
-            [number, target.variant, target.window.range_us, target.window.slide_us, target.window.offset_us]
+        windows = (
+            map(str, (number, target.variant, window.range_us, window.slide_us, window.offset_us))
             for target, number in self._targets.items()
-        ]
-        names = ["target", "variant", "r", "s", "o"]
-        _create(database, self._windows, dict.fromkeys(names, "BIGINT"), [map(str, w) for w in windows])
-        for number, (statement, wanted) in enumerate(self._statements.items()):
-            constants = {f"q{n}": type_to_duckdb(t) for n, t in enumerate(statement.shape.constants)}
-            rows = [
-                [str(place), str(self._targets[target]), *map(literal_to_duckdb, member.shaped.constants)]
-                for place, (member, target) in enumerate(wanted)
-            ]
-            _create(
-                database, self._queries(number), {"query": "INTEGER", "target": "BIGINT", **constants}, rows
-            )
+            for window in (target.window,)
+        )
+        numbers = dict.fromkeys(("target", "variant", "r", "s", "o"), "BIGINT")
+        create_table(database, self._windows, numbers, windows)
+        for askers in self._askers.values():
+            askers.create(database)
 
     def tables(self) -> Iterator[str]:
         """The statements that make the table of partials."""
@@ -153,7 +154,7 @@ class Tree:
             for n, each in enumerate(self._partials)
         ]
         variants = ", ".join(
-            f"({finer._variants.index(selection)}, {n})" for n, selection in enumerate(self._variants)
+            f"({finer._variants[selection]}, {n})" for selection, n in self._variants.items()
         )
         groups = ["1", "2", *(f"n.k{finer._key.keys.index(key)}" for key in self._key.keys)]
         return (
@@ -180,7 +181,7 @@ class Tree:
         columns = [f"c{n}" for n in range(len(self._key.scan.columns))]
         found = wanted_ids(database, self._routing, rows, columns, self._key.pattern)
         for member in self._members:
-            yield member.query, self.stream, found.get(self._variants.index(member.selection), set())
+            yield member.query, self.stream, found.get(self._variants[member.selection], set())
 
     def forget(self, database: Database, watermark_us: int) -> None:
         database.execute(f"DELETE FROM {self._name} WHERE edge < {watermark_us - self._longest_us}")
@@ -200,11 +201,10 @@ class Tree:
         )
         database.execute(f"CREATE OR REPLACE TEMP TABLE {ticks} AS {self._ticks(edges, before_us, now_us)}")
         is_dense = self._is_dense(database, edges, now_us)
-        for number, (statement, wanted) in enumerate(self._statements.items()):
+        for statement, askers in self._askers.items():
             by_prefix = statement.exact and is_dense
             finals = self._prefix_finals(edges, ticks) if by_prefix else self._joined_finals(edges, ticks)
-            rows = database.fetch_arrow(self._shaped(finals, statement, self._queries(number)))
-            yield tuple(member.query for member, _ in wanted), rows
+            yield askers.queries, database.fetch_arrow(self._shaped(finals, statement, askers))
 
     def _is_dense(self, database: Database, edges: str, now_us: int) -> bool:
         """Whether most groups have rows in most pieces: prefix sums have a row for each of both."""
@@ -270,7 +270,7 @@ class Tree:
             f"GROUP BY {', '.join(group)}"
         )
 
-    def _shaped(self, finals: str, statement: _Statement, queries: str) -> str:
+    def _shaped(self, finals: str, statement: _Statement, askers: AskerTable) -> str:
         """The rows of the queries of one statement, and whose they are."""
         finals_columns = ["f.target", "f.tick", *(f"f.{name}" for name in self._key_names)]
         calls = [
@@ -278,8 +278,7 @@ class Tree:
             for n, call in enumerate(self._calls)
             if not statement.exact or _is_exact(call)
         ]
-        constants = (f"q.q{n}" for n in range(len(statement.shape.constants)))
-        references = [*(f"x.{name}" for name in statement.columns), *constants]
+        references = [*(f"x.{name}" for name in statement.columns), *askers.constants]
         edge = "make_timestamp(x.tick)"
         items = [
             f"{to_duckdb(e, references, None, edge)} AS c{n}"
@@ -288,7 +287,7 @@ class Tree:
         where = [to_duckdb(term, references, None, edge) for term in statement.shape.terms]
         return (
             f"WITH x AS MATERIALIZED (SELECT {', '.join([*finals_columns, *calls])} FROM ({finals}) AS f) "
-            f"SELECT {', '.join(['q.query', *items])} FROM x JOIN {queries} AS q USING (target) "
+            f"SELECT {', '.join(['q.query', *items])} FROM x JOIN {askers.name} AS q USING (target) "
             f"WHERE {' AND '.join(where) or 'true'}"
         )
 
@@ -320,22 +319,9 @@ class Tree:
     def _windows(self) -> str:
         return f"{self._name}_windows"
 
-    def _queries(self, statement: int) -> str:
-        return f"{self._name}_queries{statement}"
-
     @property
     def _key_names(self) -> list[str]:
         return [f"k{n}" for n in range(len(self._key.keys))]
-
-
-def _create(database: Database, name: str, columns: Mapping[str, str], rows: Iterable[Iterable[str]]) -> None:
-    """A table that is not kept, of columns with their types and rows of SQL values."""
-    items = [f"{column}::{type_} AS {column}" for column, type_ in columns.items()]
-    values = ", ".join(f"({', '.join(row)})" for row in rows)
-    database.execute(
-        f"CREATE OR REPLACE TEMP TABLE {name} AS "
-        f"SELECT {', '.join(items)} FROM (VALUES {values}) AS v({', '.join(columns)})"
-    )
 
 
 def _is_exact(call: AggregateCall) -> bool:
