@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
-from time import sleep
+from threading import Event, Thread
+from time import sleep, time, time_ns
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -14,6 +16,7 @@ import pyarrow.parquet as pq
 from plait import language
 from plait.api import Session
 from plait.benchmarks.machine import memory_mb, size_mb
+from plait.generators import GENERATORS
 from plait.generators.airline_queries import airline_queries
 from plait.spark.execution import Session as SparkSession
 
@@ -24,6 +27,7 @@ TRIGGER_S = 1.0
 PLUG_ROWS_PER_S = 20_000
 PLUG_QUERIES = 100
 PLUG_TRIGGER_S = 0.1
+PLUG_FILE_S = 0.2
 
 _RATES = {
     "flights": (
@@ -75,12 +79,12 @@ def run_airline(session: SparkSession, seconds: float) -> Airline:
         return Airline(median(taken), quantiles(taken, n=20)[-1], rows, memory_mb(), state_mb)
 
 
-def plugs_sql() -> str:
+def plugs_sql(folder: Path) -> str:
     """Windows that end every one to five seconds, so that every second some do."""
     stream = (
         "CREATE STREAM measurements (ts TIMESTAMP, value DECIMAL(9, 3), property INT, plug_id INT, "
-        "household_id INT, house_id INT, WATERMARK FOR ts AS ts) WITH (connector = 'generator', "
-        f"generator = 'smart_plugs.measurements', seed = 1, rate = {PLUG_ROWS_PER_S});\n"
+        "household_id INT, house_id INT, WATERMARK FOR ts AS ts) WITH (connector = 'files', "
+        f"path = '{folder}', format = 'parquet', rate = {PLUG_ROWS_PER_S});\n"
     )
     return stream + "\n".join(
         f"CREATE CONTINUOUS QUERY q{n:03d} AS "
@@ -92,24 +96,60 @@ def plugs_sql() -> str:
 
 
 def latencies_s(session: SparkSession, seconds: float) -> list[float]:
-    """How long after its end the results of each tick were there to be read, after warming up.
-
-    A generated row arrives at its event time, so the row that closes a tick does when the tick ends.
-    """
-    with TemporaryDirectory(ignore_cleanup_errors=True) as name, _session(plugs_sql(), session) as opened:
+    """How long after the row that closes a tick arrived the results of the tick were there to be read, in the
+    second half of the time: until then Java warms up."""
+    with TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        running = opened.run(
-            state=folder / "state", results=folder / "results", trigger_seconds=PLUG_TRIGGER_S
-        )
-        sleep(seconds)
-        running.stop()
-        files = sorted((folder / "results").glob("*/0*.parquet"))
+        arriving, state, results = (folder / each for each in ("measurements", "state", "results"))
+        with Arrivals(arriving) as arrivals, _session(plugs_sql(arriving), session) as opened:
+            running = opened.run(state=state, results=results, trigger_seconds=PLUG_TRIGGER_S)
+            sleep(seconds)
+            running.stop()
+        files = sorted(results.glob("*/0*.parquet"))
         found = []
         for file in files[len(files) // 2 :]:
-            readable = file.stat().st_mtime
+            readable_s = file.stat().st_mtime
             ticks = pc.unique(pq.read_table(file, columns=["window_end"])["window_end"])
-            found += [readable - tick.as_py().timestamp() for tick in ticks]
+            found += [readable_s - arrivals.closing_s(tick.as_py().timestamp()) for tick in ticks]
         return found
+
+
+class Arrivals:
+    """Measurements as files in a folder, several a second, each as soon as its rows have happened."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self._folder = folder
+        self._newest_us: list[int] = []
+        self._arrived_s: list[float] = []
+        self._ended = Event()
+        self._thread = Thread(target=self._write, daemon=True)
+
+    def closing_s(self, tick_s: float) -> float:
+        """When the first row from the end of a tick on was there."""
+        return self._arrived_s[bisect_left(self._newest_us, round(tick_s * 1e6))]
+
+    def _write(self) -> None:
+        plugs = GENERATORS["smart_plugs.measurements"]
+        began_us = time_ns() // 1000
+        while not self._ended.wait(PLUG_FILE_S - time() % PLUG_FILE_S):
+            now_us = time_ns() // 1000
+            rows = plugs.rows(1, PLUG_ROWS_PER_S, began_us, now_us)
+            number = len(self._arrived_s)
+            draft, file = (self._folder / f"{prefix}{number:06d}.parquet" for prefix in ("_", ""))
+            pq.write_table(rows, draft)
+            self._newest_us.append(max([pc.max(rows["ts"]).value, *self._newest_us[-1:]]))
+            self._arrived_s.append(time())
+            draft.rename(file)
+            began_us = now_us
+
+    def __enter__(self) -> Arrivals:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._ended.set()
+        self._thread.join()
 
 
 def _session(sql: str, session: SparkSession) -> Session:
