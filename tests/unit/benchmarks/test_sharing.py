@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import sleep
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from plait import language
@@ -28,7 +30,7 @@ def test_a_thousand_queries_have_hundreds_of_windows_that_plain_spark_can_say() 
         (joins.sql(Path("airline"), joins.single_flights(10)), 10),
         (joins.sql(Path("airline"), joins.ranges_of_flights(10)), 10),
         (live.airline_sql(), live.AIRLINE_QUERIES),
-        (live.plugs_sql(), live.PLUG_QUERIES),
+        (live.plugs_sql(Path("measurements")), live.PLUG_QUERIES),
     ],
     ids=["aggregates", "groups", "joins", "ranges", "airline", "plugs"],
 )
@@ -39,6 +41,19 @@ def test_workloads_are_declared_rightly(sql: str, queries: int) -> None:
 def test_the_floor_is_computed_over_the_same_rows(tmp_path: Path) -> None:
     aggregates.write_readings(tmp_path / "readings", 1_000, 4)
     assert floor.database_s(tmp_path / "readings", aggregates.random_windows(3)) > 0
+
+
+def test_a_tick_is_closed_by_the_first_file_with_a_row_from_its_end_on(tmp_path: Path) -> None:
+    folder = tmp_path / "measurements"
+    with live.Arrivals(folder) as arrivals:
+        while len([*folder.glob("0*")]) < 8:
+            sleep(0.05)
+    files = sorted(folder.glob("0*"))
+    newest = [max(pq.read_table(file)["ts"].to_pylist()).timestamp() for file in files]
+    later = next(number for number, second in enumerate(newest) if second > newest[0])
+    for number in (0, later):
+        arrived_s = files[number].stat().st_mtime
+        assert arrivals.closing_s(newest[number]) == pytest.approx(arrived_s, abs=live.PLUG_FILE_S / 2)
 
 
 @pytest.mark.parametrize("groups", [100, 10_000])

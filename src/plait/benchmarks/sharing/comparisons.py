@@ -6,7 +6,7 @@ run several times is run in turn, and the median counts. README.md says what is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from plait import language
 from plait.benchmarks.report import Claim, Observer, Report
 from plait.benchmarks.sharing import aggregates, floor, joins, live, sides
-from plait.benchmarks.sharing.sides import Measured
+from plait.benchmarks.sharing.sides import Measured, Together
 from plait.cost.units import DUCKDB, SPARK
 from plait.planners.driver import plan
 from plait.spark.execution import Session as SparkSession
@@ -66,9 +66,9 @@ def _aggregates(folder: Path, session: SparkSession, size: _Size, report: Report
     few = windows[:PLAIN_AGGREGATES]
     kept = [each.name for each in few]
 
-    def together(count: int, engines: str = "any") -> Callable[[], Measured]:
+    def together(count: int, engines: str = "any") -> Together:
         sql = aggregates.sql(folder, windows[:count])
-        return lambda: sides.plait(sql, session, engines=engines, kept=kept if count >= len(kept) else ())
+        return Together(sql, session, engines=engines, kept=kept if count >= len(kept) else ())
 
     observer("warming up")
     together(PLAIN_AGGREGATES)()
@@ -111,9 +111,9 @@ def _groups(folder: Path, session: SparkSession, size: _Size, report: Report, ob
         aggregates.write_readings(stored, size.grouped_rows, size.files, groups)
         sql = aggregates.having_sql(stored, aggregates.ROWS_PER_S / groups)
         kept = [f"busiest_{range_s}_{slide_s}" for range_s, slide_s in aggregates.FEW_WINDOWS]
-        ways = {DUCKDB: sides.plait(sql, session, kept=kept)}
+        ways = {DUCKDB: Together(sql, session, kept=kept)()}
         observer(f"{groups:,} groups on Spark's operators alone")
-        ways[SPARK] = sides.plait(sql, session, engines="spark", kept=kept)
+        ways[SPARK] = Together(sql, session, engines="spark", kept=kept)()
         for engine, each in ways.items():
             report.figures |= _costs(f"groups_{groups}_{engine}", each)
         (tree,) = plan(language.load_text(sql)).deployment.trees
@@ -130,10 +130,10 @@ def _joins(folder: Path, session: SparkSession, size: _Size, report: Report, obs
     few = joins.single_flights(PLAIN_JOINS)
     kept = [gate.name for gate in few]
 
-    def together(gates: Sequence[joins.Gate], engines: str = "any") -> Callable[[], Measured]:
+    def together(gates: Sequence[joins.Gate], engines: str = "any") -> Together:
         sql = joins.sql(folder, gates)
         names = kept if gates[0].name in kept else ()
-        return lambda: sides.plait(sql, session, engines=engines, kept=names)
+        return Together(sql, session, engines=engines, kept=names)
 
     observer("warming up")
     together(few)()
@@ -202,7 +202,9 @@ def _warm(case: Callable[[], Measured], runs: int, observer: Observer, what: str
     return _in_turn({what: case}, runs, observer)[what]
 
 
-def _in_turn(cases: dict[str, Callable[[], Measured]], runs: int, observer: Observer) -> dict[str, Measured]:
+def _in_turn(
+    cases: Mapping[str, Callable[[], Measured]], runs: int, observer: Observer
+) -> dict[str, Measured]:
     """The run of median time of each."""
     found: dict[str, list[Measured]] = {key: [] for key in cases}
     for number in range(runs):

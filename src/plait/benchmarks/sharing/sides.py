@@ -38,19 +38,30 @@ class Measured:
     tables: Tables
 
 
-def plait(sql: str, session: SparkSession, *, engines: str = "any", kept: Sequence[str] = ()) -> Measured:
-    """All queries of a workload over the data that is there. The rows of the `kept` ones are read back."""
-    with _folder() as folder, Session(language.load_text(sql), session) as opened:
-        opened.plan()  # done once for as long as the queries stand
-        began = perf_counter()
-        running = opened.run(
-            engines=engines, state=folder / "state", results=folder / "results", available_now=True
-        )
-        running.wait()
-        seconds = perf_counter() - began
-        rows = sum(query.rows for query in running.progress().queries)
-        tables = {name: running.results(name).to_arrow() for name in kept}
-        return Measured(seconds, rows, memory_mb(), size_mb(folder / "state"), tables)
+class Together:
+    """All queries of a workload over the data that is there, as often as asked for: planned once, as they are
+    for as long as they stand. The rows of the `kept` ones are read back."""
+
+    def __init__(
+        self, sql: str, session: SparkSession, *, engines: str = "any", kept: Sequence[str] = ()
+    ) -> None:
+        self._opened = Session(language.load_text(sql), session)
+        self._engines = engines
+        self._kept = kept
+
+    def __call__(self) -> Measured:
+        self._opened.plan()
+        with _folder() as folder:
+            state, results = folder / "state", folder / "results"
+            began = perf_counter()
+            running = self._opened.run(
+                engines=self._engines, state=state, results=results, available_now=True
+            )
+            running.wait()
+            seconds = perf_counter() - began
+            rows = sum(query.rows for query in running.progress().queries)
+            tables = {name: running.results(name).to_arrow() for name in self._kept}
+            return Measured(seconds, rows, memory_mb(), size_mb(state), tables)
 
 
 def plain_spark(queries: Sequence[PlainQuery], session: SparkSession) -> Measured:
