@@ -19,12 +19,14 @@ class Batch:
 
     `late_before_us`: rows that are not later than this are left out by Spark's stateful operators (its
     watermark of the batch before); None before the first batch is done. `tables` are Parquet files, by the
-    table's key in the catalog: the stored tables as of this batch.
+    table's key in the catalog: the stored tables as of this batch. `bad_records_of` are the streams, by key,
+    whose bad records somebody wants to have.
     """
 
     id: int
     late_before_us: int | None = None
     tables: Mapping[str, Path] = field(default_factory=lambda: MappingProxyType({}))
+    bad_records_of: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class Arrived:
 
 @dataclass(frozen=True)
 class Processed:
-    """What a batch gave, by query, and what it read of streams, by their keys, if it is known."""
+    """What a batch gave, by query, and what it read of streams, by their keys."""
 
     outcomes: Mapping[str, Outcome]
-    arrived: Mapping[str, Arrived] = field(default_factory=lambda: MappingProxyType({}))
+    arrived: Mapping[str, Arrived]

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 Rows = Sequence[tuple[Any, ...]]
 Cuts = Sequence[Mapping[str, Rows]]  # the rows that each micro-batch brings, by stream
 Tables = Mapping[str, Rows]
+_NO_REASON = ("CAST(NULL AS STRING) AS reason", "CAST(NULL AS STRING) AS record")
 
 
 def at(text: str) -> datetime:
@@ -59,34 +60,26 @@ class FileStreams:
         self.beats = folder / "beats"
         self.beats.mkdir()
 
-    def rows(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame:
-        from pyspark.sql import functions as F  # noqa: N812
-
-        from plait.expressions.spark import type_to_spark
-
+    def columns(self, stream: str, columns: Sequence[str]) -> DataFrame:
+        """No record is a bad one."""
         declared = self._catalog.stream(stream)
         schema = ", ".join(f"`{c.name}` {c.type}" for c in declared.columns)
         items = [f"`{name}` AS c{k}" for k, name in enumerate(columns)]
-        files = (
-            self._session.readStream.schema(schema)
-            .option("maxFilesPerTrigger", 1)
-            .parquet(str(self._folder / "streams" / stream.lower()))
-            .selectExpr(*items, f"`{declared.event_time}` AS t", "FALSE AS beat")
+        files = self._session.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+        return files.parquet(str(self._folder / "streams" / stream.lower())).selectExpr(
+            *items, f"`{declared.event_time}` AS t", "FALSE AS beat", *_NO_REASON
         )
+
+    def beats_like(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame:
+        from plait.expressions.spark import type_to_spark
+
+        declared = self._catalog.stream(stream)
         types = [next(c.type for c in declared.columns if c.name == name) for name in columns]
         nulls = [f"CAST(NULL AS {type_to_spark(type_)}) AS c{k}" for k, type_ in enumerate(types)]
-        ticking = (
-            self._session.readStream.schema("stream STRING, us BIGINT")
-            .csv(str(beats))
-            .where(F.col("stream") == stream.lower())
-            .selectExpr(*nulls, "timestamp_micros(us) AS t", "TRUE AS beat")
+        beating = self._session.readStream.schema("stream STRING, us BIGINT").csv(str(beats))
+        return beating.where(f"stream = '{stream.lower()}'").selectExpr(
+            *nulls, "timestamp_micros(us) AS t", "TRUE AS beat", *_NO_REASON
         )
-        return files.unionAll(ticking)
-
-    def records_and_beats(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame:
-        """No record is a bad one."""
-        nothing = (f"CAST(NULL AS STRING) AS {name}" for name in ("reason", "record"))
-        return self.rows(stream, columns, beats).selectExpr("*", *nothing)
 
     def add(self, stream: str, rows: Rows) -> None:
         """One more file, which one micro-batch reads."""

@@ -61,10 +61,8 @@ def read(spark: SparkSession, stream: Stream, folder: Path) -> Reading:
     from plait.spark.sources import Sources
 
     sources = Sources(spark, Catalog(streams={"s": stream}))
-    beats = folder / "beats"
-    beats.mkdir(exist_ok=True)
-    records = sources.records_and_beats("s", [column.name for column in stream.columns], beats)
-    rows = collected(records.where("reason IS NULL AND NOT beat"), folder)
+    records = sources.columns("s", [column.name for column in stream.columns])
+    rows = collected(records.where("reason IS NULL"), folder)
     width = len(stream.columns)
     bad = [row for row in collected(sources.records("s"), folder) if row[1] is not None]
     assert len({record for _, _, record in bad}) == len(bad), "records of a test differ"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from time import sleep
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.patience import wait_until
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,8 +50,7 @@ def looked_at(frame: DataFrame, folder: Path) -> list[tuple[Any, ...]]:
         frame.writeStream.foreachBatch(look).option("checkpointLocation", str(folder / "checkpoint")).start()
     )
     try:
-        while len(found) < BATCHES and not raised:
-            sleep(0.05)
+        wait_until(lambda: len(found) == BATCHES or bool(raised) or query.exception() is not None)
     finally:
         query.stop()
     if raised:

@@ -128,9 +128,7 @@ def test_given_frames_run_in_our_session(spark: SparkSession, tmp_path: Path) ->
     )
     given = frame.load().selectExpr("CAST(value AS SMALLINT) AS N", "timestamp AS at")
     stream = declared("", {"n": INT, "at": TIMESTAMP}, {})
-    (tmp_path / "beats").mkdir()
-    given_here = sources(adopted(users), stream, {"S": given})
-    rows = collected(given_here.records_and_beats("s", ["n", "at"], tmp_path / "beats"), tmp_path)
+    rows = collected(sources(adopted(users), stream, {"S": given}).columns("s", ["n", "at"]), tmp_path)
     assert sorted(row[:2] for row in rows) == [(0, NOON), (1, NOON), (2, NOON)]
     assert users.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
 
@@ -161,8 +159,9 @@ def test_beats_come_with_the_rows_of_their_stream(spark: SparkSession, tmp_path:
     columns = ["word", "n"]
 
     def arriving() -> list[tuple[Any, ...]]:
-        records = sources(spark, stream).records_and_beats("s", columns, beats)
-        return collected(records.drop("reason", "record"), tmp_path, "checkpoint")
+        read = sources(spark, stream)
+        both = read.columns("s", columns).union(read.beats_like("s", columns, beats))
+        return collected(both.drop("reason", "record"), tmp_path, "checkpoint")
 
     second = datetime(2026, 1, 1, 12, 0, 1)
     assert sorted(arriving(), key=repr) == [("a", 1, NOON, False), (None, None, second, True)]

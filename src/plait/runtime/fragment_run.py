@@ -151,7 +151,8 @@ class FragmentRun(StreamingWork):
         self._sources.check_batch(self._checked, self._checkpoint.path)
         late_before_us = self._checkpoint.watermark_us(batch - 1)
         publish = partial(self.publisher.publish, batch)
-        processed = self._computation.process(frame, Batch(batch, late_before_us, tables), publish)
+        begun = Batch(batch, late_before_us, tables, bad_records_of=self._logs.keys())
+        processed = self._computation.process(frame, begun, publish)
         for stream, log in self._logs.items():
             log.finish(batch, processed.arrived[stream])
         self.journal.finish(batch, *self._journalled(batch, processed.outcomes))

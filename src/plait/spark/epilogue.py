@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
 
 from plait.batches import Batch
 from plait.catalog import Catalog
+from plait.deployment.binary_joins import equalities
 from plait.deployment.stages import EpilogueStage, FinishStage, LookupStage, Stages, TopStage
 from plait.expressions.arrow import arrow_schema
 from plait.expressions.nodes import Expression
@@ -84,6 +85,10 @@ class Epilogue:
             )
             for prefix, side, source in zip("lr", frames, node.inputs, strict=True)
         ]
+        if not equalities(node):
+            # Else Spark may compute the rows of the batch once for each part of the table.
+            stored = 1 if moving == "l" else 0
+            sides[stored] = F.broadcast(sides[stored])
         names = joined_names(node)
         window_end = f"timestamp_micros({moving}_tick)" if _hidden(node) else None
         condition = F.expr(to_spark(node.predicate, names, window_end=window_end))

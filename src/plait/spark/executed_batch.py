@@ -7,25 +7,44 @@ the frame that it hands over is the end of a computation that cannot be looked i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame
 
 _OBSERVATION = "CollectMetrics"
+_QUERY = "sql.streaming.queryId"
 _REFUSE_STREAMS = "spark.sql.streaming.unsupportedOperationCheck"
+# Operators that know rows of earlier batches, unless what they work on is stored.
+_KEEPING_STATE = frozenset(
+    {
+        "Aggregate",
+        "Deduplicate",
+        "DeduplicateWithinWatermark",
+        "Distinct",
+        "FlatMapGroupsInPandasWithState",
+        "FlatMapGroupsWithState",
+        "GlobalLimit",
+        "Join",
+        "TransformWithState",
+        "TransformWithStateInPySpark",
+    }
+)
 
 
 class ExecutedBatch:
-    """The batch that a frame, as `foreachBatch` gives it, is of."""
+    """The batch that a frame, as `foreachBatch` gives it, is of: to be asked for in the thread that is given
+    it."""
 
     def __init__(self, frame: DataFrame) -> None:
         self._session = frame.sparkSession
-        ours = self._session._jsparkSession
-        queries = ours.sharedState().activeStreamingQueries().values()
-        # A streaming query has a session of its own.
-        (query,) = (each for each in queries if each.sparkSessionForStream().equals(ours))
-        self._execution: JavaObject = query.lastExecution()
+        jvm = self._session._jvm
+        assert jvm is not None
+        self._jvm = jvm
+        query = jvm.java.util.UUID.fromString(self._session.sparkContext.getLocalProperty(_QUERY))
+        active = self._session._jsparkSession.sharedState().activeStreamingQueries()
+        self._execution: JavaObject = active.get(query).lastExecution()
 
     def observed(self, name: str) -> list[Any]:
         """The values of an observation, once the frame is computed. No observation is optimised away."""
@@ -33,22 +52,36 @@ class ExecutedBatch:
         return [row.get(k) for k in range(row.length())]
 
     def rows(self, name: str) -> DataFrame:
-        """The rows that an observation sees. They are read from the source again."""
-        observation = _found(self._execution.logical(), name)
-        assert observation is not None, name
-        # What is left of a stream in this plan is what the batch has of it.
+        """The rows that an observation sees, read from the source again. If there are several observations of
+        that name, they see the same."""
+        seen = next(each for each in _nodes(self._execution.logical()) if _is_observation(each, name))
+        # What is left of a stream in this plan is what the batch has of it. The session is the query's own,
+        # and has no other frames.
         self._session.conf.set(_REFUSE_STREAMS, "false")
-        jvm = self._session._jvm
-        assert jvm is not None
-        plain = jvm.org.apache.spark.sql.classic.Dataset.ofRows(
-            self._session._jsparkSession, observation.child()
+        again = self._jvm.org.apache.spark.sql.classic.Dataset.ofRows(
+            self._session._jsparkSession, seen.child()
         )
-        return DataFrame(plain, self._session)
+        return DataFrame(again, self._session)
 
 
-def _found(node: JavaObject, name: str) -> JavaObject | None:
-    if node.nodeName() == _OBSERVATION and node.name() == name:
-        return node
+def keeps_state(frame: DataFrame) -> bool:
+    """Whether a streaming frame has operators that know rows of earlier batches: read again by themselves,
+    the rows of a batch would be others."""
+    nodes = _nodes(frame._jdf.queryExecution().analyzed())
+    return any(node.nodeName() in _KEEPING_STATE and _is_all_streaming(node) for node in nodes)
+
+
+def _is_all_streaming(node: JavaObject) -> bool:
     children = node.children()
-    found = (_found(children.apply(k), name) for k in range(children.length()))
-    return next((each for each in found if each is not None), None)
+    return all(children.apply(k).isStreaming() for k in range(children.length()))
+
+
+def _is_observation(node: JavaObject, name: str) -> bool:
+    return bool(node.nodeName() == _OBSERVATION and node.name() == name)
+
+
+def _nodes(node: JavaObject) -> Iterator[JavaObject]:
+    yield node
+    children = node.children()
+    for k in range(children.length()):
+        yield from _nodes(children.apply(k))

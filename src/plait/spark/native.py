@@ -1,6 +1,7 @@
 """Runs a query on Spark's own streaming operators: the stages of its fragment, then each batch's epilogue.
 
-Each batch is computed by a single action, which also counts the rows that were too late (`late_rows`).
+Each batch is computed by a single action, which also counts what is read (`counted_rows`). Only if rows were
+too late is there another, which counts these.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from pyspark.sql import DataFrame
 from plait.batches import Batch, BatchRows, Outcome, Processed, Publish
 from plait.catalog import Catalog
 from plait.deployment.fragments import Fragment
+from plait.spark.counted_rows import Counting
 from plait.spark.epilogue import Epilogue
-from plait.spark.late_rows import Counting
 from plait.spark.stage_frames import applied, stream_readers
 from plait.spark.stream_rows import RecordSource
 
@@ -26,14 +27,14 @@ class NativeComputation:
         assert stages is not None, fragment.name
         self._query = fragment.only.query
         readers = stream_readers(stages, catalog, sources, beats)
-        self._watched = [reader.watched for reader in readers.values()]
+        self._counted = [reader.counted for reader in readers.values()]
         self._epilogue = Epilogue(stages, fragment.only.columns, catalog)
         self.frame = self._epilogue.handed_over(applied(stages.streaming, readers))
 
     def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Processed:
         """Compute one batch, publish its rows and count the rows of streams that came too late."""
-        counting = Counting(frame, batch, self._watched)
+        counting = Counting(frame, batch, self._counted)
         rows = self._epilogue.table(frame, batch)
         publish([BatchRows((self._query,), rows)])
-        late = {stream: counting.late_rows(stream).count() for stream in counting.late}
+        late = {stream: rows.count() for stream, rows in counting.late.items()}
         return Processed({self._query: Outcome(rows.num_rows, late)}, counting.arrived)

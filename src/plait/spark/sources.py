@@ -85,30 +85,32 @@ class Sources:
         """The beats of all streams: a streaming frame."""
         return read_beats(self._session, folder)
 
-    def records_and_beats(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame:
-        """The stream's records, and the beats for it: a streaming frame.
-
-        Its columns are `c0`, `c1`, … (the columns asked for, by name), the event time `t`, and `beat`, which
-        is true for beats: all they have is a time. Bad records have a `reason`, and the `record` as text.
-        """
+    def columns(self, stream: str, columns: Sequence[str]) -> DataFrame:
+        """Everything that comes by the stream, in a streaming frame: the columns asked for, by name, as `c0`,
+        `c1`, …, the event time `t`, and `beat`, which is false. Bad records have a `reason`, and the `record`
+        as text."""
         definition = self._catalog.stream(stream)
-        asked = [definition.columns[position(definition, name)] for name in columns]
-        records = self._judged(definition).select(
+        return self._judged(definition).select(
             *(F.col(f"c{position(definition, name)}").alias(f"c{k}") for k, name in enumerate(columns)),
             "t",
             F.lit(False).alias("beat"),
             "reason",
             F.when(F.col("reason").isNotNull(), F.col("record")).alias("record"),
         )
+
+    def beats_like(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame:
+        """The beats for the stream, in a streaming frame of the same columns: all that beats have is a
+        time."""
+        definition = self._catalog.stream(stream)
+        asked = [definition.columns[position(definition, name)] for name in columns]
         beating = self.beats(beats).where(F.col("stream") == stream.lower())
-        beating = beating.select(
+        return beating.select(
             *(F.lit(None).cast(type_to_spark(c.type)).alias(f"c{k}") for k, c in enumerate(asked)),
             "t",
             F.lit(True).alias("beat"),
             F.lit(None).cast("string").alias("reason"),
             F.lit(None).cast("string").alias("record"),
         )
-        return records.union(beating)
 
     def records(self, stream: str) -> DataFrame:
         """Everything that comes by the stream, in a streaming frame: the event time `t` of a good record, and

@@ -59,8 +59,8 @@ from plait.plan.nodes import (
     TickWindow,
     Windowed,
 )
+from plait.spark.counted_rows import CountedRows
 from plait.spark.frame_columns import column_names, join_type, joined_names
-from plait.spark.late_rows import WatchedRows
 from plait.spark.stream_rows import RecordSource, StreamRows, scans_by_stream
 
 _EVENT_TIME = {"spark.watermarkDelayMs": 0}
@@ -78,7 +78,8 @@ def stream_readers(
         for key, of_stream in scans_by_stream(scans).items()
     }
     for probe in stages.probes:
-        readers[probe.scan.stream.lower()].watch(probe)
+        reader = readers[probe.scan.stream.lower()]
+        reader.watch(reader.in_time_until(probe))
     return readers
 
 
@@ -117,14 +118,14 @@ class StreamReader:
     """The rows of a stream under its watermark, counted as they are read, the late ones too."""
 
     def __init__(self, rows: StreamRows, *, joins_rows: bool) -> None:
-        self.watched = WatchedRows(rows.stream.name.lower(), rows.frame)
+        self.counted = CountedRows(rows.stream.name.lower(), rows.records)
         self._rows = rows
         # Spark's watermarks are whole milliseconds, and its joins of rows drop what is not later than them.
         self._delay_ms = -(-rows.stream.delay_us // 1000) + joins_rows
 
-    def watch(self, probe: Probe) -> None:
-        """Find rows that come too late for this way. To be said before the first row is read."""
-        self.watched.watch(self._in_time_until(probe))
+    def watch(self, in_time_until: str) -> None:
+        """Find rows that are too late by this. To be said before the first row is read."""
+        self.counted.watch(in_time_until)
 
     def read(self, scan: StreamScan) -> DataFrame:
         """The columns of a scan, and `t`; under the watermark."""
@@ -134,15 +135,16 @@ class StreamReader:
     @cached_property
     def _timely(self) -> DataFrame:
         barred = [f"CASE WHEN t > {_EPOCH} THEN {c} END AS {c}" for c in (*self._rows.columns, "beat")]
-        good = self.watched.observed.where("reason IS NULL")
-        timed = good.withWatermark("t", f"{self._delay_ms} milliseconds")
+        good = self.counted.observed.where("reason IS NULL").select(*self._rows.columns, "t", "beat")
+        both = good.union(self._rows.beats.select(*self._rows.columns, "t", "beat"))
+        timed = both.withWatermark("t", f"{self._delay_ms} milliseconds")
         return timed.selectExpr(*barred, "t").where("NOT beat")
 
     def columns_of(self, scan: StreamScan) -> list[str]:
-        """The names that the columns of a scan have in the watched rows."""
+        """The names that the columns of a scan have among the counted rows."""
         return self._rows.columns_of(scan)
 
-    def _in_time_until(self, probe: Probe) -> str:
+    def in_time_until(self, probe: Probe) -> str:
         """Of a row: the last watermark (µs) before which it is in time; NULL if it does not go that way."""
         names = self._rows.columns_of(probe.scan)
         last = "unix_micros(t)"

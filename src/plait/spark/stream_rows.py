@@ -13,29 +13,26 @@ from plait.plan.nodes import StreamScan
 
 
 class RecordSource(Protocol):
-    """Where rows come from, with bad records and beats among them: `spark.sources.Sources`."""
+    """Where rows come from: `spark.sources.Sources`."""
 
-    def records_and_beats(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame: ...
+    def columns(self, stream: str, columns: Sequence[str]) -> DataFrame: ...
+    def beats_like(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame: ...
 
 
 class StreamRows:
-    """`frame` has every record of the stream and every beat, with `columns`, `t` and `beat`; of a bad record
-    also its `reason`, and the `record` as text."""
+    """All `records` of the stream, and all `beats`: both with `columns`, `t` and `beat`, and the `reason` and
+    the `record` of bad ones."""
 
     def __init__(
-        self,
-        name: str,
-        scans: Iterable[StreamScan],
-        catalog: Catalog,
-        sources: RecordSource,
-        beats: Path,
+        self, name: str, scans: Iterable[StreamScan], catalog: Catalog, sources: RecordSource, beats: Path
     ) -> None:
         self.stream = catalog.stream(name)
         wanted = {field.name.lower() for scan in scans for field in scan.columns}
         asked = [column.name for column in self.stream.columns if column.name.lower() in wanted]
         self._places = {column.lower(): place for place, column in enumerate(asked)}
         self.columns = [f"c{place}" for place in range(len(asked))]
-        self.frame = sources.records_and_beats(self.stream.name, asked, beats)
+        self.records = sources.columns(self.stream.name, asked)
+        self.beats = sources.beats_like(self.stream.name, asked, beats)
 
     def columns_of(self, scan: StreamScan) -> list[str]:
         """The names that the columns of a scan have in the frame."""

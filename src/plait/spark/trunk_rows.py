@@ -77,7 +77,7 @@ class TrunkRows:
                 for k, type_ in enumerate(each.types):
                     value = own[k] if other == number else f"CAST(NULL AS {type_to_spark(type_)})"
                     items.append(f"{value} AS s{other}_c{k}")
-            frames.append(rows.frame.selectExpr(*items))
+            frames.append(rows.records.union(rows.beats).selectExpr(*items))
         self.frame = frames[0]
         for frame in frames[1:]:
             self.frame = self.frame.unionAll(frame)

@@ -10,8 +10,7 @@ A family is computed by one operator, in one StreamingQuery:
 
 Filters are relaxed to what any query needs, and each micro-batch of the operator's rows goes to the queries
 that want them, each by its own filter (`subscriptions`). Of rows that come too late, a query misses those
-that it would have wanted: they are rare, and whom they concern is found by a second look at the batch. Bad
-records are among the rows that may be late, and are counted and kept with them.
+that it would have wanted: they are rare, and whom they concern is found by reading the batch again.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from plait.sharing.numbered import numbered
 from plait.sharing.patterns import relaxed
 from plait.sharing.selects import WovenSelect
 from plait.sharing.trees import WovenAggregate
-from plait.spark.late_rows import Counting
+from plait.spark.counted_rows import Counting
 from plait.spark.routes import Routes
 from plait.spark.stage_frames import applied, stream_readers
 from plait.spark.stream_rows import RecordSource
@@ -61,13 +60,13 @@ class WovenComputation:
             key = scan.stream.lower()
             wanted = conjunction(list(relaxed([each[0] for each in self._weave.selections])))
             is_wanted = to_spark(wanted, readers[key].columns_of(scan))
-            readers[key].watched.watch(f"CASE WHEN {is_wanted} THEN {self._weave.in_time_until} END")
-        self._watched = [reader.watched for reader in readers.values()]
+            readers[key].watch(f"CASE WHEN {is_wanted} THEN {self._weave.in_time_until} END")
+        self._counted = [reader.counted for reader in readers.values()]
         self.frame = self._weave.streamed(applied(stages.streaming, readers), session)
 
     def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Processed:
         """Compute one batch, publish the rows of all queries, and count what each of them missed."""
-        counting = Counting(frame, batch, self._watched)
+        counting = Counting(frame, batch, self._counted)
         results = self._weave.subscriptions.results(self._weave.shared_rows(frame))
         publish(results)
         rows, late = row_counts(results), self._missed(counting)
@@ -76,8 +75,8 @@ class WovenComputation:
 
     def _missed(self, counting: Counting) -> dict[str, dict[str, int]]:
         found: dict[str, dict[str, int]] = {}
-        for stream in counting.late:
-            for query, count in self._takers[stream].counts(counting.late_rows(stream)).items():
+        for stream, rows in counting.late.items():
+            for query, count in self._takers[stream].counts(rows).items():
                 found.setdefault(query, {})[stream] = count
         return found
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
-from threading import Event, Thread
+from threading import Event
 from time import sleep, time, time_ns
 
 import pyarrow.compute as pc
@@ -101,20 +102,20 @@ def latencies_s(session: SparkSession, seconds: float) -> list[float]:
     with TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
         arriving, state, results = (folder / each for each in ("measurements", "state", "results"))
-        with Arrivals(arriving) as arrivals, _session(plugs_sql(arriving), session) as opened:
+        with MeasurementFiles(arriving) as arrivals, _session(plugs_sql(arriving), session) as opened:
             running = opened.run(state=state, results=results, trigger_seconds=PLUG_TRIGGER_S)
             sleep(seconds)
             running.stop()
         files = sorted(results.glob("*/0*.parquet"))
         found = []
         for file in files[len(files) // 2 :]:
-            readable_s = file.stat().st_mtime
+            readable_s = file.stat().st_ctime  # when it got its name
             ticks = pc.unique(pq.read_table(file, columns=["window_end"])["window_end"])
             found += [readable_s - arrivals.closing_s(tick.as_py().timestamp()) for tick in ticks]
         return found
 
 
-class Arrivals:
+class MeasurementFiles:
     """Measurements as files in a folder, several a second, each as soon as its rows have happened."""
 
     def __init__(self, folder: Path) -> None:
@@ -123,7 +124,7 @@ class Arrivals:
         self._newest_us: list[int] = []
         self._arrived_s: list[float] = []
         self._ended = Event()
-        self._thread = Thread(target=self._write, daemon=True)
+        self._writer = ThreadPoolExecutor(1)
 
     def closing_s(self, tick_s: float) -> float:
         """When the first row from the end of a tick on was there."""
@@ -143,13 +144,14 @@ class Arrivals:
             draft.rename(file)
             began_us = now_us
 
-    def __enter__(self) -> Arrivals:
-        self._thread.start()
+    def __enter__(self) -> MeasurementFiles:
+        self._written = self._writer.submit(self._write)
         return self
 
     def __exit__(self, *raised: object) -> None:
         self._ended.set()
-        self._thread.join()
+        self._written.result()
+        self._writer.shutdown()
 
 
 def _session(sql: str, session: SparkSession) -> Session:

@@ -45,12 +45,12 @@ class Together:
     def __init__(
         self, sql: str, session: SparkSession, *, engines: str = "any", kept: Sequence[str] = ()
     ) -> None:
-        self._opened = Session(language.load_text(sql), session)
+        self._opened = Session(language.load_text(sql), session)  # which it does not stop
+        self._opened.plan()
         self._engines = engines
         self._kept = kept
 
     def __call__(self) -> Measured:
-        self._opened.plan()
         with _folder() as folder:
             state, results = folder / "state", folder / "results"
             began = perf_counter()
