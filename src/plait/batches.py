@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -58,8 +59,10 @@ def row_counts(results: Iterable[BatchRows]) -> dict[str, int]:
             (name,) = result.queries
             counts[name] += result.rows.num_rows
         else:
-            for entry in result.whose.value_counts().to_pylist():
-                counts[result.queries[entry["values"]]] += entry["counts"]
+            for name, count in zip(
+                result.queries, np.bincount(result.whose.to_numpy()).tolist(), strict=False
+            ):
+                counts[name] += count
     return counts
 
 
