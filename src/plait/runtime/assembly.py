@@ -1,5 +1,5 @@
 """Puts together what a run consists of: for each fragment its computation, sinks and journal, for each stream
-its intake.
+that several fragments read its intake.
 
 Nothing runs yet, and what cannot run is found here: a folder of results that is somebody else's, before Spark
 is there; a source that Spark does not know.
@@ -46,7 +46,7 @@ from plait.workload import Workload
 @dataclass(frozen=True)
 class Assembly:
     """Logs and intakes by stream, outlets by query, by their keys. Streams that one fragment alone reads
-    with bad records have no intake."""
+    have no intake."""
 
     fragments: tuple[FragmentRun, ...]
     logs: Mapping[str, StreamLog]

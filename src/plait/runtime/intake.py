@@ -1,6 +1,6 @@
 """A stream that is read for its own sake, beside the queries that read it: to count its rows and bad records.
 
-Where all queries of a stream run together, they do that themselves (`FragmentRun`).
+A fragment that alone reads a stream does that itself (`FragmentRun`).
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class FragmentFolder:
 
 @dataclass(frozen=True)
 class StreamFolder:
-    """Where the intake of a stream keeps what it needs to go on, and the bad records."""
+    """Where the intake of a stream, if it has one, keeps what it needs to go on; and the bad records."""
 
     path: Path
 

@@ -36,16 +36,13 @@ class Routes:
         """The names of the route values."""
         return [*(f"v{k}" for k in range(len(self._looked_up))), *(f"w{k}" for k in range(len(self._cells)))]
 
-    def values(self, columns: Sequence[str]) -> list[str]:
+    def items(self, columns: Sequence[str]) -> list[str]:
         """The route values of a row with columns of these names, as SQL."""
-        return [
+        values = [
             *(columns[c.index] for c in self._looked_up),
             *(cells.sql(columns) for _, cells in self._cells),
         ]
-
-    def items(self, columns: Sequence[str]) -> list[str]:
-        """The same with their names."""
-        return [f"{value} AS {name}" for value, name in zip(self.values(columns), self.names, strict=True)]
+        return [f"{value} AS {name}" for value, name in zip(values, self.names, strict=True)]
 
     @property
     def table_columns(self) -> list[tuple[str, str]]:

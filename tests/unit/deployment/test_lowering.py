@@ -163,6 +163,9 @@ def test_a_stream_is_counted_by_the_one_fragment_that_reads_it() -> None:
         assert sole_readers(fragments(*deployed(queries))) == expected, queries
     together = fragments(*deployed(last + codes + plugs), together=True)
     assert sole_readers(together) == {"alarms": "shared-0", "readings": "shared-1"}
+    selects = plugs + plugs.replace("plugs", "loads").replace("plug FROM", "load FROM")
+    woven = fragments(*deployed(selects), together=True, engines=Engines.SPARK)
+    assert sole_readers(woven) == {"readings": woven[0].name}
 
 
 # Fragments of a deployment

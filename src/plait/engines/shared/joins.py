@@ -38,8 +38,9 @@ class SharedJoin:
         self._columns = [f"c{k}" for k in range(sum(len(scan.columns) for scan in self._key.scans))]
         takers = [member.selections for member in members]
         self._routing = Routing(name, [*map(shifted, self._key.patterns, self._key.starts)], takers)
+        self._selections = [numbered(taker[k] for taker in takers) for k in inputs]
         self._wanted = [
-            Routing(f"{name}_{k}", [pattern], [*dict.fromkeys((taker[k],) for taker in takers)])
+            Routing(f"{name}_{k}", [pattern], [(each,) for each in self._selections[k]])
             for k, pattern in enumerate(self._key.patterns)
         ]
         self._askers = asker_tables(
@@ -88,9 +89,9 @@ class SharedJoin:
             columns = [f"c{k}" for k in range(len(scan.columns))]
             stream = scan.stream.lower()
             found = wanted_ids(database, self._wanted[number], rows[stream], columns, pattern)
-            takers = numbered(member.selections[number] for member in self._members)
+            numbers = self._selections[number]
             for member in self._members:
-                yield member.query, stream, found.get(takers[member.selections[number]], set())
+                yield member.query, stream, found.get(numbers[member.selections[number]], set())
 
     def forget(self, database: Database, watermark_us: int) -> None:
         for number, range_us in enumerate(self._ranges_us):
