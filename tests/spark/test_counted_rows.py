@@ -152,6 +152,42 @@ def test_records_are_counted_once_and_late_and_bad_ones_are_found_beside_a_beat(
     assert late == {q: int(keeps_state and (case, q) != ("joins", "q1")) for q in late}
 
 
+NOTHING = {
+    "lookup": "SELECT load, name FROM readings, tab WHERE readings.plug = tab.plug AND tab.name = NULL",
+    "lookup_of_sums": "SELECT n, name FROM (SELECT plug, count(*) AS n FROM readings [RANGE 10 SECONDS] "
+    "GROUP BY plug) a, tab WHERE a.plug = tab.plug AND tab.name IS NULL AND tab.name = 'x'",
+    "having": "SELECT plug, sum(load) AS total FROM readings [RANGE 10 SECONDS] GROUP BY plug "
+    "HAVING sum(load) IS NULL AND sum(load) = 3",
+}
+
+
+@pytest.mark.parametrize("planner", ["plait", "independent"])
+def test_records_are_counted_where_spark_sees_that_no_rows_can_come_out(
+    planner: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    write(tmp_path, "readings", 0, "json", GOOD)
+    write(tmp_path, "readings", 1, "json", LATER)
+    (tmp_path / "tab.csv").write_text("plug,name\n1,a\n2,b\n")
+    stored = f"connector = 'files', path = '{tmp_path}/tab.csv', format = 'csv'"
+    table = f"CREATE TABLE tab (plug INT, name STRING) WITH ({stored});"
+    streams = STREAMS.format(folder=tmp_path, format="json")
+    for name, text in NOTHING.items():
+        with plait.open_text(
+            f"{streams}{table} CREATE CONTINUOUS QUERY q AS {text};", spark=spark
+        ) as session:
+            running = session.run(
+                planner,
+                engines="spark",
+                state=tmp_path / f"{name}_state",
+                results=tmp_path / f"{name}_results",
+                available_now=True,
+            )
+            running.wait()
+            (stream,) = running.progress().streams
+            assert (stream.rows, stream.bad_records) == (5, 2), name
+            assert running.results("q").rows == []
+
+
 def test_a_given_frame_that_keeps_state_is_refused_on_spark_alone(
     spark: SparkSession, tmp_path: Path
 ) -> None:

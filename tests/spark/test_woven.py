@@ -173,6 +173,24 @@ def test_late_rows_are_counted_for_whom_they_concern(spark: SparkSession, tmp_pa
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("engines", ["spark", "any"])
+def test_a_late_row_in_a_gap_between_windows_is_late_for_nobody(
+    engines: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Of the late rows, 2 s is in no window of three seconds, 8 s in one of each query."""
+    _write(tmp_path, 3, late=[2.0, 8.0, 8.5])
+    window = "SELECT window_end, count(*) AS n FROM readings [RANGE {} SECONDS SLIDE 10 SECONDS]"
+    queries = {"short": window.format(3), "long": window.format(20), "tumbling": window.format(10)}
+    with plait.open_text(_sql(tmp_path, queries), spark=spark) as session:
+        running = session.run(
+            engines=engines, state=tmp_path / "state", results=tmp_path / "results", available_now=True
+        )
+        running.wait()
+        counted = {query.name: query.late_rows.get("readings", 0) for query in running.progress().queries}
+    assert counted == {"short": 2, "long": 3, "tumbling": 3}
+
+
+@pytest.mark.spark
 def test_bad_records_are_counted_and_kept_with_what_reads_them(spark: SparkSession, tmp_path: Path) -> None:
     """The family is the only reader of its streams, so nobody else looks at them."""
     _write(tmp_path, 2)

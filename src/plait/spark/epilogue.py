@@ -32,6 +32,7 @@ from plait.plan.nodes import (
     Ticking,
     Top,
 )
+from plait.spark.executed_batch import collected
 from plait.spark.frame_columns import column_names, join_type, joined_names
 
 
@@ -55,7 +56,7 @@ class Epilogue:
         for stage in self._stages:
             frame = self._applied(stage, frame, batch)
         casts = [f"CAST(c{k} AS {type_to_spark(type_)}) AS c{k}" for k, type_ in enumerate(self._end.types)]
-        table = frame.selectExpr(*casts).toArrow()
+        table = collected(frame.selectExpr(*casts), rows)
         return table.rename_columns(self._schema.names).cast(self._schema)
 
     def _tick(self) -> list[str]:

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
 from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame
 
+_FRAME = "LogicalRDD"  # as it stands in plans of what is made of it
 _OBSERVATION = "CollectMetrics"
 _QUERY = "sql.streaming.queryId"
 _REFUSE_STREAMS = "spark.sql.streaming.unsupportedOperationCheck"
@@ -62,6 +64,14 @@ class ExecutedBatch:
             self._session._jsparkSession, seen.child()
         )
         return DataFrame(again, self._session)
+
+
+def collected(rows: DataFrame, frame: DataFrame) -> pa.Table:
+    """The rows that are made of a batch's frame, which is computed in any case: Spark leaves it out if it
+    finds that nothing can come of it, but what is read has to be counted, and state to be kept."""
+    if _FRAME not in rows._jdf.queryExecution().optimizedPlan().toString():
+        frame.write.format("noop").mode("append").save()
+    return rows.toArrow()
 
 
 def keeps_state(frame: DataFrame) -> bool:

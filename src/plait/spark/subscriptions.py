@@ -24,6 +24,7 @@ from plait.expressions.nodes import Literal, conjunction
 from plait.expressions.spark import literal_to_spark, to_spark, type_to_spark
 from plait.sharing.numbered import numbered
 from plait.sharing.shapes import Shape
+from plait.spark.executed_batch import collected
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,8 @@ class Subscriptions:
         self._inputs = range(len(subscriptions[0].ranges_us))
         self._text = self._table_sql()
 
-    def results(self, rows: DataFrame) -> list[BatchRows]:
-        """The rows of all queries. Runs the batch."""
+    def results(self, rows: DataFrame, frame: DataFrame) -> list[BatchRows]:
+        """The rows of all queries, of shared rows that are made of a batch's frame. Runs the batch."""
         table = F.broadcast(rows.sparkSession.sql(self._text)).alias("s")
         items, conditions = ["s.query", "s.statement"], []
         for statement, number in self._statements.items():
@@ -103,7 +104,7 @@ class Subscriptions:
         ]
         routed = rows.alias("r").join(table, F.expr(self._routes.condition("r", "s")), "inner")
         wanted = routed.where(" AND ".join([f"({' OR '.join(conditions)})", *meeting]))
-        return self._by_statement(wanted.selectExpr(*items).toArrow())
+        return self._by_statement(collected(wanted.selectExpr(*items), frame))
 
     def _by_statement(self, found: pa.Table) -> list[BatchRows]:
         results = []

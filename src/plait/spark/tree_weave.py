@@ -44,6 +44,7 @@ class TreeWeave:
         key = members[0].key
         self.scans, self.patterns = [key.scan], [key.pattern]
         self.selections = [(member.selection,) for member in members]
+        self.windows = [m.window if m.window.range_us < m.window.slide_us else None for m in members]
         self.plan = wanted_rows(key.scan, [member.selection for member in members])
         self._names = [f"c{k}" for k in range(len(key.scan.columns))]
         self._keys = key.keys

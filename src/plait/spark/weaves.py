@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from plait.catalog import Catalog
 from plait.expressions.nodes import conjunction
-from plait.plan.nodes import Filter, Join, Node, RangeWindow, StreamScan, Window
+from plait.plan.nodes import Filter, Join, Node, RangeWindow, StreamScan, TickWindow, Window
 from plait.sharing.joins import WovenJoin, shifted
 from plait.sharing.patterns import Pattern, Selection, relaxed
 from plait.sharing.selects import WovenSelect
@@ -23,7 +23,7 @@ class Weave(Protocol):
     `plan` is what Spark's operators compute first; `streamed` is what is done with its rows before they are
     handed over, a batch at a time, and `shared_rows` makes of these what `subscriptions` go by. A row of the
     plan is in time until the watermark that `in_time_until` says, if it is not the plan's operators that
-    would find it late.
+    would find it late. `windows` are the queries', where rows may be in none.
     """
 
     @property
@@ -38,6 +38,8 @@ class Weave(Protocol):
     def subscriptions(self) -> Subscriptions: ...
     @property
     def in_time_until(self) -> str | None: ...
+    @property
+    def windows(self) -> Sequence[TickWindow | None]: ...
     def streamed(self, rows: DataFrame, session: SparkSession) -> DataFrame: ...
     def shared_rows(self, rows: DataFrame) -> DataFrame: ...
 
@@ -51,6 +53,7 @@ class SelectWeave:
         scan, pattern = members[0].key.scan, members[0].key.pattern
         self.scans, self.patterns = [scan], [pattern]
         self.selections = [(member.selection,) for member in members]
+        self.windows = [None] * len(members)
         self.plan = wanted_rows(scan, [member.selection for member in members])
         self._names = [f"c{k}" for k in range(len(scan.columns))]
         self._routes = Routes(self.patterns, self.selections)
@@ -79,6 +82,7 @@ class JoinWeave:
         key = members[0].key
         self.scans, self.patterns = key.scans, key.patterns
         self.selections = [member.selections for member in members]
+        self.windows = [None] * len(members)
         inputs = []
         for k, scan in enumerate(key.scans):
             range_us = max(member.ranges_us[k] for member in members)

@@ -27,6 +27,7 @@ from plait.deployment.fragments import Fragment
 from plait.deployment.native_lowering import native_stages
 from plait.expressions.nodes import conjunction
 from plait.expressions.spark import to_spark
+from plait.plan.nodes import TickWindow
 from plait.sharing.joins import WovenJoin
 from plait.sharing.numbered import numbered
 from plait.sharing.patterns import relaxed
@@ -67,7 +68,7 @@ class WovenComputation:
     def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Processed:
         """Compute one batch, publish the rows of all queries, and count what each of them missed."""
         counting = Counting(frame, batch, self._counted)
-        results = self._weave.subscriptions.results(self._weave.shared_rows(frame))
+        results = self._weave.subscriptions.results(self._weave.shared_rows(frame), frame)
         publish(results)
         rows, late = row_counts(results), self._missed(counting)
         outcomes = {query: Outcome(rows.get(query, 0), late.get(query, {})) for query in self._queries}
@@ -93,30 +94,43 @@ def _weave(fragment: Fragment, catalog: Catalog) -> Weave:
 
 
 class _Takers:
-    """Who wants the rows of one of the streams."""
+    """Who wants the rows of one of the streams: queries that select the same, and have rows of the same gaps
+    in no window."""
 
     def __init__(self, weave: Weave, number: int, queries: Sequence[str], columns: Sequence[str]) -> None:
         self._columns = columns
-        selections = [each[number] for each in weave.selections]
-        wanted = numbered(selections)
-        self._queries: list[list[str]] = [[] for _ in wanted]
-        for query, selection in zip(queries, selections, strict=True):
-            self._queries[wanted[selection]].append(query)
-        self._routes = Routes([weave.patterns[number]], [(each,) for each in wanted])
+        wants = [*zip((each[number] for each in weave.selections), weave.windows, strict=True)]
+        takers = numbered(wants)
+        self._queries: list[list[str]] = [[] for _ in takers]
+        for query, want in zip(queries, wants, strict=True):
+            self._queries[takers[want]].append(query)
+        self._windows = [window for _, window in takers]
+        self._routes = Routes([weave.patterns[number]], [(selection,) for selection, _ in takers])
 
     def counts(self, late: DataFrame) -> dict[str, int]:
         """How many of these rows each query would have wanted. Runs a job."""
-        rows = late.selectExpr("1 AS one", *self._routes.items(self._columns))
+        rows = late.selectExpr("unix_micros(t) AS us", *self._routes.items(self._columns))
         table = [
-            [str(taker), *route]
-            for taker in range(len(self._queries))
+            [str(taker), *_gaps_of(window), *route]
+            for taker, window in enumerate(self._windows)
             for route in self._routes.table_rows(taker)
         ]
-        sql = values_sql([("taker", "INT"), *self._routes.table_columns], table)
+        gaps = [(name, "BIGINT") for name in ("range_us", "slide_us", "offset_us")]
+        sql = values_sql([("taker", "INT"), *gaps, *self._routes.table_columns], table)
         takers = F.broadcast(late.sparkSession.sql(sql)).alias("s")
-        wanted = rows.alias("r").join(takers, F.expr(self._routes.condition("r", "s")), "inner")
+        routed = rows.alias("r").join(takers, F.expr(self._routes.condition("r", "s")), "inner")
+        wanted = routed.where(f"slide_us IS NULL OR slide_us - {_SINCE_TICK} <= range_us")
         return {
             query: row["count"]
             for row in wanted.groupBy("taker").count().collect()
             for query in self._queries[row["taker"]]
         }
+
+
+_SINCE_TICK = "pmod(us - offset_us, slide_us)"
+
+
+def _gaps_of(window: TickWindow | None) -> list[str]:
+    if window is None:
+        return ["NULL"] * 3
+    return [str(us) for us in (window.range_us, window.slide_us, window.offset_us)]

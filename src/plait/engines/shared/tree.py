@@ -180,8 +180,14 @@ class Tree:
         """Whom late rows concern: query, stream and the `id`s of the rows."""
         columns = [f"c{n}" for n in range(len(self._key.scan.columns))]
         found = wanted_ids(database, self._routing, rows, columns, self._key.pattern)
+        in_gaps = {
+            window: {id_ for (id_,) in database.fetch(f"SELECT id FROM {rows} WHERE {_is_in_gap(window)}")}
+            for window in {member.window for member in self._members}
+            if window.range_us < window.slide_us
+        }
         for member in self._members:
-            yield member.query, self.stream, found.get(self._variants[member.selection], set())
+            ids = found.get(self._variants[member.selection], set())
+            yield member.query, self.stream, ids - in_gaps.get(member.window, set())
 
     def forget(self, database: Database, watermark_us: int) -> None:
         database.execute(f"DELETE FROM {self._name} WHERE edge < {watermark_us - self._longest_us}")
@@ -322,6 +328,12 @@ class Tree:
     @property
     def _key_names(self) -> list[str]:
         return [f"k{n}" for n in range(len(self._key.keys))]
+
+
+def _is_in_gap(window: TickWindow) -> str:
+    """Whether a time `t` is in no window: the first tick after it is too far."""
+    since = f"((t - {window.offset_us}) % {window.slide_us} + {window.slide_us}) % {window.slide_us}"
+    return f"{window.slide_us} - {since} > {window.range_us}"
 
 
 def _is_exact(call: AggregateCall) -> bool:
