@@ -60,7 +60,7 @@ class FileStreams:
         self.beats = folder / "beats"
         self.beats.mkdir()
 
-    def columns(self, stream: str, columns: Sequence[str]) -> DataFrame:
+    def records(self, stream: str, columns: Sequence[str]) -> DataFrame:
         """No record is a bad one."""
         declared = self._catalog.stream(stream)
         schema = ", ".join(f"`{c.name}` {c.type}" for c in declared.columns)

@@ -61,14 +61,14 @@ def read(spark: SparkSession, stream: Stream, folder: Path) -> Reading:
     from plait.spark.sources import Sources
 
     sources = Sources(spark, Catalog(streams={"s": stream}))
-    records = sources.columns("s", [column.name for column in stream.columns])
+    records = sources.records("s", [column.name for column in stream.columns])
     rows = collected(records.where("reason IS NULL"), folder)
     width = len(stream.columns)
-    bad = [row for row in collected(sources.records("s"), folder) if row[1] is not None]
-    assert len({record for _, _, record in bad}) == len(bad), "records of a test differ"
+    bad = collected(records.where("reason IS NOT NULL").select("reason", "record"), folder)
+    assert len({record for _, record in bad}) == len(bad), "records of a test differ"
     return Reading(
         rows=ordered([row[:width] for row in rows]),
-        bad={record: reason for _, reason, record in bad},
+        bad={record: reason for reason, record in bad},
     )
 
 

@@ -128,7 +128,7 @@ def test_given_frames_run_in_our_session(spark: SparkSession, tmp_path: Path) ->
     )
     given = frame.load().selectExpr("CAST(value AS SMALLINT) AS N", "timestamp AS at")
     stream = declared("", {"n": INT, "at": TIMESTAMP}, {})
-    rows = collected(sources(adopted(users), stream, {"S": given}).columns("s", ["n", "at"]), tmp_path)
+    rows = collected(sources(adopted(users), stream, {"S": given}).records("s", ["n", "at"]), tmp_path)
     assert sorted(row[:2] for row in rows) == [(0, NOON), (1, NOON), (2, NOON)]
     assert users.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
 
@@ -160,7 +160,7 @@ def test_beats_come_with_the_rows_of_their_stream(spark: SparkSession, tmp_path:
 
     def arriving() -> list[tuple[Any, ...]]:
         read = sources(spark, stream)
-        both = read.columns("s", columns).union(read.beats_like("s", columns, beats))
+        both = read.records("s", columns).union(read.beats_like("s", columns, beats))
         return collected(both.drop("reason", "record"), tmp_path, "checkpoint")
 
     second = datetime(2026, 1, 1, 12, 0, 1)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import plait
+from plait.api import Running, Session
 from plait.evaluator import StoredData, difference, evaluate
 
 if TYPE_CHECKING:
@@ -127,20 +128,21 @@ def _sql(folder: Path, queries: dict[str, str]) -> str:
     return DECLARATIONS.format(folder=folder) + "\n".join(declared)
 
 
+def _done(session: Session, folder: Path, *, engines: str = "spark", drain: bool = False) -> Running:
+    """A run over the data that is there."""
+    state, results = folder / "state", folder / "results"
+    running = session.run(engines=engines, state=state, results=results, available_now=True, drain=drain)
+    running.wait()
+    return running
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("family", FAMILIES)
 def test_rows_are_those_of_the_definitions(family: str, spark: SparkSession, tmp_path: Path) -> None:
     _write(tmp_path, 2)
     sql = _sql(tmp_path, FAMILIES[family])
     with plait.open_text(sql, spark=spark) as session:
-        running = session.run(
-            engines="spark",
-            state=tmp_path / "state",
-            results=tmp_path / "results",
-            available_now=True,
-            drain=True,
-        )
-        running.wait()
+        running = _done(session, tmp_path, drain=True)
         progress = running.progress().queries
         assert {query.way for query in progress} == {"woven"}
         with StoredData.from_catalog(session.workload.catalog) as data:
@@ -159,10 +161,7 @@ def test_late_rows_are_counted_for_whom_they_concern(spark: SparkSession, tmp_pa
     rooms = late["room"].to_pylist()
     queries = {name: AGGREGATES[name] for name in ("sums", "some", "kitchen", "hall")}
     with plait.open_text(_sql(tmp_path, queries), spark=spark) as session:
-        running = session.run(
-            engines="spark", state=tmp_path / "state", results=tmp_path / "results", available_now=True
-        )
-        running.wait()
+        running = _done(session, tmp_path)
         counted = {query.name: query.late_rows.get("readings", 0) for query in running.progress().queries}
     assert counted == {
         "sums": 20,
@@ -182,10 +181,7 @@ def test_a_late_row_in_a_gap_between_windows_is_late_for_nobody(
     window = "SELECT window_end, count(*) AS n FROM readings [RANGE {} SECONDS SLIDE 10 SECONDS]"
     queries = {"short": window.format(3), "long": window.format(20), "tumbling": window.format(10)}
     with plait.open_text(_sql(tmp_path, queries), spark=spark) as session:
-        running = session.run(
-            engines=engines, state=tmp_path / "state", results=tmp_path / "results", available_now=True
-        )
-        running.wait()
+        running = _done(session, tmp_path, engines=engines)
         counted = {query.name: query.late_rows.get("readings", 0) for query in running.progress().queries}
     assert counted == {"short": 2, "long": 3, "tumbling": 3}
 
@@ -199,23 +195,17 @@ def test_bad_records_are_counted_and_kept_with_what_reads_them(spark: SparkSessi
     pq.write_table(bad, tmp_path / "readings" / "bad.parquet")
     os.utime(tmp_path / "readings" / "bad.parquet", (9, 9))
     with plait.open_text(_sql(tmp_path, JOINS | {"sums": AGGREGATES["sums"]}), spark=spark) as session:
-        running = session.run(
-            engines="spark", state=tmp_path / "state", results=tmp_path / "results", available_now=True
-        )
-        running.wait()
+        running = _done(session, tmp_path)
         alone = {stream.name: (stream.rows, stream.bad_records) for stream in running.progress().streams}
     assert alone == {"readings": (120, 2), "switches": (50, 0)}
     with plait.open_text(_sql(tmp_path, dict([*AGGREGATES.items()][:4])), spark=spark) as session:
-        running = session.run(
-            engines="spark", state=tmp_path / "state2", results=tmp_path / "results2", available_now=True
-        )
-        running.wait()
+        running = _done(session, tmp_path / "again")
         (readings,) = running.progress().streams
     assert (readings.rows, readings.bad_records) == (120, 2)
     assert readings.bad_folder is not None
     reasons = [line for file in readings.bad_folder.iterdir() for line in file.read_text().splitlines()]
     assert sorted("NULL" in line for line in reasons) == [False, True]
-    assert not (tmp_path / "state2" / "streams" / "readings" / "checkpoint").exists()
+    assert not (tmp_path / "again" / "state" / "streams" / "readings" / "checkpoint").exists()
 
 
 @pytest.mark.spark
@@ -232,14 +222,7 @@ def test_sums_of_the_largest_numbers_are_exact(spark: SparkSession, tmp_path: Pa
     with plait.open_text(
         _sql(tmp_path, {f"of_{n}": select.format(n) for n in (20, 4)}), spark=spark
     ) as session:
-        running = session.run(
-            engines="spark",
-            state=tmp_path / "state",
-            results=tmp_path / "results",
-            available_now=True,
-            drain=True,
-        )
-        running.wait()
+        running = _done(session, tmp_path, drain=True)
         with StoredData.from_catalog(session.workload.catalog) as data:
             for name in ("of_20", "of_4"):
                 assert not difference(evaluate(session.query(name), data).rows, running.results(name).rows)

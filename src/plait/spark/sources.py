@@ -85,7 +85,7 @@ class Sources:
         """The beats of all streams: a streaming frame."""
         return read_beats(self._session, folder)
 
-    def columns(self, stream: str, columns: Sequence[str]) -> DataFrame:
+    def records(self, stream: str, columns: Sequence[str] = ()) -> DataFrame:
         """Everything that comes by the stream, in a streaming frame: the columns asked for, by name, as `c0`,
         `c1`, …, the event time `t`, and `beat`, which is false. Bad records have a `reason`, and the `record`
         as text."""
@@ -110,16 +110,6 @@ class Sources:
             F.lit(True).alias("beat"),
             F.lit(None).cast("string").alias("reason"),
             F.lit(None).cast("string").alias("record"),
-        )
-
-    def records(self, stream: str) -> DataFrame:
-        """Everything that comes by the stream, in a streaming frame: the event time `t` of a good record, and
-        of a bad one the `reason` why it is, and the `record` as text."""
-        reason = F.col("reason")
-        return self._judged(self._catalog.stream(stream)).select(
-            F.when(reason.isNull(), F.col("t")).alias("t"),
-            "reason",
-            F.when(reason.isNotNull(), F.col("record")).alias("record"),
         )
 
     def _judged(self, stream: Stream) -> DataFrame:

@@ -15,7 +15,7 @@ from plait.plan.nodes import StreamScan
 class RecordSource(Protocol):
     """Where rows come from: `spark.sources.Sources`."""
 
-    def columns(self, stream: str, columns: Sequence[str]) -> DataFrame: ...
+    def records(self, stream: str, columns: Sequence[str]) -> DataFrame: ...
     def beats_like(self, stream: str, columns: Sequence[str], beats: Path) -> DataFrame: ...
 
 
@@ -31,7 +31,7 @@ class StreamRows:
         asked = [column.name for column in self.stream.columns if column.name.lower() in wanted]
         self._places = {column.lower(): place for place, column in enumerate(asked)}
         self.columns = [f"c{place}" for place in range(len(asked))]
-        self.records = sources.columns(self.stream.name, asked)
+        self.records = sources.records(self.stream.name, asked)
         self.beats = sources.beats_like(self.stream.name, asked, beats)
 
     def columns_of(self, scan: StreamScan) -> list[str]:
