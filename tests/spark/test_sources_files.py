@@ -69,6 +69,19 @@ def test_csv_columns_are_found_by_name(spark: SparkSession, tmp_path: Path) -> N
     assert agrees(spark, files(data, "csv", N_AT), tmp_path).rows == [(1, NOON), (3, NOON)]
 
 
+@pytest.mark.parametrize("place", ["a b/c", "50% off/ä€", "one/../two", "[x]/#1?", "a//b", "link"])
+def test_only_the_files_of_the_folder_itself_are_read_wherever_it_is(
+    spark: SparkSession, tmp_path: Path, place: str
+) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "one")
+    data = tmp_path / place
+    for number, name in enumerate(("a b.json", "ä/%.json", "x/y/€#.json")):
+        (data / name).parent.mkdir(parents=True, exist_ok=True)
+        (data / name).write_text(f'{{"n": {number}, "at": "2026-01-01 12:00:00"}}\n')
+    assert agrees(spark, files(data, "json", N_AT), tmp_path).rows == [(0, NOON)]
+
+
 def test_csv_without_header_and_with_another_delimiter(spark: SparkSession, tmp_path: Path) -> None:
     data = tmp_path / "a.csv"
     data.write_text("1;2026-01-01 12:00:00\n")

@@ -230,10 +230,19 @@ def _load(reader: DataStreamReader, stream: Stream) -> DataFrame:
     path = Path(option(stream, "path")).absolute()
     if path.is_file():
         return frame
-    slashes = F.length(
-        F.regexp_replace(F.regexp_replace("_metadata.file_path", "^[a-z]+:/*", "/"), "[^/]", "")
-    )
-    return frame.where(slashes == len(path.parts))
+    return frame.where(_is_file_of(path, frame.sparkSession))
+
+
+def _is_file_of(folder: Path, session: SparkSession) -> Column:
+    """Whether the record is of a file in the folder itself. What stands before the file's name is compared by
+    its length: this is asked for every record, and patterns would take longer than all else about it."""
+    jvm = session._jvm
+    assert jvm is not None
+    encoded = jvm.org.apache.hadoop.fs.Path(str(folder)).toUri().getRawPath().rstrip("/")
+    file, name = F.col("_metadata.file_path"), F.col("_metadata.file_name")
+    slashes = F.when(F.startswith(file, F.lit("file:///")), 2).otherwise(0)  # some write them, some do not
+    before_name = F.octet_length(file) - F.octet_length(name) - slashes
+    return before_name == len(f"file:{encoded}/".encode())
 
 
 def _files(stream: Stream) -> list[Path]:
