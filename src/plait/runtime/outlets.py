@@ -163,7 +163,7 @@ def check_places(state: Path, state_id: str, outlets: Iterable[Outlet]) -> None:
 def record(state: Path, outlets: Iterable[Outlet]) -> None:
     """Write down where rows come out."""
     now = {outlet.query.lower(): outlet.to_json() for outlet in outlets}
-    text = json.dumps(now, indent=1, ensure_ascii=False)
+    text = json.dumps(now, ensure_ascii=False)
     try:
         write_durably(state / FILE, text.encode())
     except OSError as error:

@@ -11,7 +11,7 @@ from plait.runtime.assembly import Assembly
 from plait.runtime.fragment_run import FragmentRun
 from plait.runtime.journal import ROWS
 from plait.runtime.outlets import guarantee
-from plait.runtime.snapshot import QueryProgress, RunProgress, StreamProgress
+from plait.runtime.snapshot import QueryProgress, QueryState, RunProgress, StreamProgress
 from plait.runtime.stream_log import BAD, StreamLog
 from plait.runtime.waiting import waiting
 from plait.workload import Workload
@@ -22,11 +22,10 @@ def report(
 ) -> RunProgress:
     now_us = int(time() * 1e6)
     streams = {key: _stream(log, assembly, now_us) for key, log in sorted(assembly.logs.items())}
-    queries = [
-        _query(workload, assembly, run, result, streams)
-        for run in assembly.fragments
-        for result in run.fragment.results
-    ]
+    queries = []
+    for run in assembly.fragments:
+        state = run.state  # Spark is asked once for all queries
+        queries += [_query(workload, assembly, run, state, each, streams) for each in run.fragment.results]
     return RunProgress(seconds, now_us, tuple(streams.values()), tuple(queries), trigger_seconds)
 
 
@@ -61,6 +60,7 @@ def _query(
     workload: Workload,
     assembly: Assembly,
     run: FragmentRun,
+    state: QueryState,
     result: Result,
     streams: Mapping[str, StreamProgress],
 ) -> QueryProgress:
@@ -73,7 +73,7 @@ def _query(
         run.fragment.way,
         assembly.outlets[query.name.lower()].destination,
         guarantee(query.sink),
-        state=run.state,
+        state=state,
         rows=rows,
         rows_per_s=run.rates[result.query].per_s,
         late_rows={streams[key].name: n for key, n in counts.late_rows_of(run.totals).items()},

@@ -31,17 +31,18 @@ PLAIN_AGGREGATES, PLAIN_JOINS = 20, 10
 @dataclass(frozen=True)
 class _Size:
     """How many rows the aggregates read, and those of ever more groups; in how many files, each a
-    micro-batch; how often what is on Spark alone runs; and for how long what goes with the clock."""
+    micro-batch; how often what is compared in turn runs, and what is on Spark alone; and for how long what
+    goes with the clock."""
 
     rows: int
     grouped_rows: int
     files: int
+    runs: int
     spark_runs: int
     live_s: float
 
 
-_FULL, _QUICK = _Size(2_000_000, 1_000_000, 10, 3, 120.0), _Size(300_000, 75_000, 3, 1, 20.0)
-_RUNS = 3
+_FULL, _QUICK = _Size(2_000_000, 1_000_000, 10, 5, 3, 120.0), _Size(300_000, 75_000, 3, 3, 1, 20.0)
 
 
 def compare(quick: bool, observer: Observer) -> Report:
@@ -72,7 +73,7 @@ def _aggregates(folder: Path, session: SparkSession, size: _Size, report: Report
 
     observer("warming up")
     together(PLAIN_AGGREGATES)()
-    measured = _in_turn({f"aggregates_{n}": together(n) for n in AGGREGATE_COUNTS}, _RUNS, observer)
+    measured = _in_turn({f"aggregates_{n}": together(n) for n in AGGREGATE_COUNTS}, size.runs, observer)
     for key, each in measured.items():
         report.figures |= _costs(key, each)
     spark_only = _warm(
@@ -93,8 +94,8 @@ def _aggregates(folder: Path, session: SparkSession, size: _Size, report: Report
     _cost_ratio(report, "aggregates_cost_of_1000_over_1", measured["aggregates_1000"], one, 2.5)
     _same_rows(report, "aggregates", {"together": ours, "on Spark alone": spark_only}, plain)
     observer("the floor: Spark's micro-batches without work, and DuckDB without Spark")
-    empty_s = median(floor.empty_batches_s(folder, session) for _ in range(_RUNS))
-    database_s = median(floor.database_s(folder, few) for _ in range(_RUNS))
+    empty_s = median(floor.empty_batches_s(folder, session) for _ in range(size.runs))
+    database_s = median(floor.database_s(folder, few) for _ in range(size.runs))
     report.figures |= {
         "floor_empty_batches_seconds": round(empty_s, 2),
         "floor_database_seconds": round(database_s, 2),
@@ -139,7 +140,7 @@ def _joins(folder: Path, session: SparkSession, size: _Size, report: Report, obs
     together(few)()
     cases = {f"joins_{n}": together(joins.single_flights(n)) for n in JOIN_COUNTS}
     cases |= {f"range_filters_{n}": together(joins.ranges_of_flights(n)) for n in (10, 300)}
-    measured = _in_turn(cases, _RUNS, observer)
+    measured = _in_turn(cases, size.runs, observer)
     for key, each in measured.items():
         report.figures |= _costs(key, each)
     spark_only = _warm(
