@@ -80,6 +80,10 @@ def test_stopped_gone_on_with_and_drained(tmp_path: Path, monkeypatch: pytest.Mo
             assert not difference(found, expected), name
             assert summary[name]["rows"] == len(expected)
             assert pq.read_metadata(f"tables/{name}.parquet").num_rows == len(expected)
+        Path("results").rename("moved")
+        assert all(
+            len(session.results(name, results="moved")) == summary[name]["rows"] for name in session.queries
+        )
 
 
 @pytest.mark.slow

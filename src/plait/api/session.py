@@ -245,9 +245,14 @@ class Session:
             self._started_spark = session(master, log=log)
         return self._started_spark
 
-    def results(self, query: str, *, state: str | Path = DEFAULT_STATE) -> ResultRows:
-        """The rows of a query that a run with that state folder has published, also while it goes on."""
-        return published(self.query(query).name, state)
+    def results(
+        self, query: str, *, state: str | Path = DEFAULT_STATE, results: str | Path | None = None
+    ) -> ResultRows:
+        """The rows of a query that a run with that state folder has published, also while it goes on.
+
+        `results` says where the folders of results are, if they were moved since.
+        """
+        return published(self.query(query).name, state, results)
 
     @cached_property
     def _sampled(self) -> Statistics:
