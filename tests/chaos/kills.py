@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from plait.failpoints import FAILPOINTS
 
@@ -40,6 +40,12 @@ class AtMoment:
 
 
 Kill = AtFailpoint | AtMoment
+_SOONER = 0.7
+
+
+def sooner(kill: Kill) -> Kill:
+    """A kill for a system that had ended before this one: how quick a machine is decides when that is."""
+    return replace(kill, seconds=kill.seconds * _SOONER) if isinstance(kill, AtMoment) else kill
 
 
 def kills_of_all_kinds(rng: random.Random, count: int) -> Iterator[Kill]:
