@@ -8,13 +8,17 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Timer
 from typing import Any
 
 import pytest
+from tests.patience import wait_until
 
 from plait.api import Session
 from plait.cli import run
@@ -217,6 +221,31 @@ def test_a_second_signal_stops_at_once(made_up: MadeUpRun, monkeypatch: pytest.M
     with pytest.raises(StoppedError) as raised:
         run(["run", TRAFFIC])
     assert raised.value.args == (130,)
+
+
+def test_ctrl_c_while_spark_starts_leaves_nothing_behind(tmp_path: Path) -> None:
+    starting = tmp_path / "bin" / "spark-submit"  # Spark starts by this, and ends by itself as late as Java
+    starting.parent.mkdir()
+    starting.write_text("#!/bin/sh\ncd $SPARK_HOME\necho $$ > draft\nmv draft pid\nexec sleep 600\n")
+    starting.chmod(0o755)
+    command = subprocess.Popen(
+        [sys.executable, "-m", "plait", "run", TRAFFIC],
+        cwd=tmp_path,
+        env={**os.environ, "SPARK_HOME": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until((tmp_path / "pid").exists)
+    command.send_signal(signal.SIGINT)
+    try:
+        assert command.communicate(timeout=60) == ("", "starting Spark …\n\ninterrupted\n")
+        assert command.returncode == 130
+        with pytest.raises(ProcessLookupError):
+            os.kill(int((tmp_path / "pid").read_text()), 0)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
 
 def test_a_failed_query_gives_the_exit_code_and_the_rest_its_summary(

@@ -14,8 +14,10 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from subprocess import Popen
+from typing import Any
 
-from pyspark import SparkContext
+from pyspark import SparkContext, java_gateway
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -93,7 +95,7 @@ def session(
         options = f"-Dlog4j2.configurationFile={_QUIET.as_uri()} {wanted.get(_JAVA_OPTIONS, '')}"
         wanted[_JAVA_OPTIONS] = options.strip()
         _silence_pyspark()
-    with _environment_of_spark():
+    with _environment_of_spark(), _java_ended_by_interrupt():
         try:
             builder = SparkSession.builder.master(master).appName("plait")
             started = builder.config(map={**wanted}).getOrCreate()
@@ -214,3 +216,29 @@ def _environment_of_spark() -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def _java_ended_by_interrupt() -> Iterator[None]:
+    """End the Java that PySpark starts meanwhile if Ctrl-C breaks that off.
+
+    PySpark would leave it behind: Java is told to ignore Ctrl-C, cannot write its port to a folder that is
+    gone, and stays. PySpark gives the process away only when it is up, so it is taken where it is made.
+    """
+    started: list[Popen[bytes]] = []
+
+    def remembered(*arguments: Any, **options: Any) -> Popen[bytes]:
+        started.append(Popen(*arguments, **options))
+        return started[-1]
+
+    java_gateway.Popen = remembered  # type: ignore[attr-defined, assignment]
+    try:
+        yield
+    except KeyboardInterrupt:
+        for process in started:
+            process.kill()
+            process.wait()
+            SparkContext._gateway = SparkContext._jvm = None
+        raise
+    finally:
+        java_gateway.Popen = Popen  # type: ignore[attr-defined]
