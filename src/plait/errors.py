@@ -182,6 +182,11 @@ class ErrorReport(PlaitError):  # noqa: N818 - it is a report, of errors
         return "\n\n".join(error.render() for error in self.errors)
 
 
+def reported(errors: Sequence[PlaitError]) -> PlaitError:
+    """All of them: a report, unless there is but one."""
+    return errors[0] if len(errors) == 1 else ErrorReport(errors)
+
+
 def closest(name: str, candidates: Iterable[str]) -> str:
     """A hint `did you mean …?`, or the list of what there is, or nothing.
 

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 import plait
 from plait.batches import Batch, BatchRows, Outcome
 from plait.catalog import Catalog, Relation
-from plait.deployment.fragments import Fragment, Result
-from plait.deployment.lowering import Engines, fragment
+from plait.deployment.fragments import Fragment, Result, Way
+from plait.deployment.lowering import fragment
 from plait.evaluator import StoredData, difference, evaluate
 from plait.expressions.arrow import arrow_schema
 from plait.rewrite import canonicalise
@@ -147,7 +147,9 @@ def declared(sql: str, query: str) -> tuple[Catalog, Query]:
 
 def native_fragment(query: Query, catalog: Catalog) -> Fragment:
     result = Result(query.name, query.columns, stream_of(canonicalise(query.plan)))
-    return fragment(result, catalog, Engines.SPARK)
+    made = fragment(result, catalog)
+    assert made.way is Way.NATIVE, made.reasons
+    return made
 
 
 def run(

@@ -14,7 +14,7 @@ from plait.api.check import Check, counts_text
 from plait.api.plans import Comparison, Plan
 from plait.api.rows import EvaluatedRows, ResultRows
 from plait.api.running import Running, published
-from plait.deployment.lowering import Engines, fragments
+from plait.deployment.lowering import Engines, check_engines, fragments
 from plait.errors import InfeasibleError, Source, UserError, closest
 from plait.planners import DEFAULT_PLANNER, PLANNERS, driver
 from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
@@ -161,21 +161,21 @@ class Session:
         from plait.runtime.outlets import outlets_of
 
         deployment = self.plan(planner).deployment
+        allowed = _engines(engines)
         running = fragments(
-            deployment,
-            self.workload.catalog,
-            together=PLANNERS[planner].shares,
-            engines=_engines(engines),
+            deployment, self.workload.catalog, together=PLANNERS[planner].shares, engines=allowed
         )
+        computed_by = {result.query: fragment for fragment in running for result in fragment.results}
+        names = [self.query(query).name for query in queries] or self.queries
+        check_engines([computed_by[name] for name in names if name in computed_by], self.workload, allowed)
         outlets = outlets_of(self.workload, running, Path(results))
         parts = []
-        for name in [self.query(query).name for query in queries] or self.queries:
-            fragment = next((f for f in running if any(r.query == name for r in f.results)), None)
-            if fragment is None:
+        for name in names:
+            if name not in computed_by:
                 refused = next(each for each in deployment.refused if each.name == name)
                 raise InfeasibleError("not-admitted", f"query `{name}` is not run", detail=refused.reason)
             where = outlets[name.lower()].words(self.query(name).sink)
-            parts.append(f"{fragment_text(fragment, name, self.workload.catalog)}\n  {where}")
+            parts.append(f"{fragment_text(computed_by[name], name, self.workload.catalog)}\n  {where}")
         return "\n\n".join(parts)
 
     def run(

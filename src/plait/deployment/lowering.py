@@ -26,12 +26,13 @@ from plait.deployment.fragments import Family, Fragment, Input, Result, Way
 from plait.deployment.native_lowering import NotNativeError, is_in_milliseconds, native_stages
 from plait.deployment.row_by_row import RowByRow, row_by_row
 from plait.deployment.weaving import can_weave_join, plan_of, whole_scans
-from plait.errors import InternalError, UnsupportedError
+from plait.errors import InternalError, UnsupportedError, reported
 from plait.expressions.nodes import TRUE, conjuncts, substitute_columns
 from plait.plan.nodes import Filter, Node, StreamScan, sources_of
 from plait.sharing.chains import inputs_of
 from plait.sharing.families import families
 from plait.sharing.patterns import selection_of, wanted_by_any
+from plait.workload import Workload
 
 
 class Engines(StrEnum):
@@ -45,18 +46,35 @@ def fragments(
     deployment: Deployment, catalog: Catalog, *, together: bool = False, engines: Engines = Engines.ANY
 ) -> tuple[Fragment, ...]:
     """What runs for the admitted queries: each by itself, or `together` what they have in common, on the
-    engine that the deployment says, or on Spark alone."""
+    engine that the deployment says, or on Spark alone; `check_engines` says which of them that cannot do."""
     results = results_of(deployment, catalog)
     if not together:
-        return tuple(fragment(result, catalog, engines) for result in results)
+        return tuple(fragment(result, catalog) for result in results)
     names = {result.query for result in results} if engines is Engines.SPARK else _for_spark(deployment)
-    woven = _woven_fragments([each for each in results if each.query in names], catalog, engines)
+    woven = _woven_fragments([each for each in results if each.query in names], catalog)
     rest = _connected([each for each in results if each.query not in names])
     return (
         *woven,
         # No query has a name with a dash.
         *(shared_fragment(f"shared-{number}", each, catalog) for number, each in enumerate(rest)),
     )
+
+
+def check_engines(fragments: Iterable[Fragment], workload: Workload, engines: Engines) -> None:
+    """Refuse, all at once, the queries that need another engine than those that are allowed."""
+    refused = [
+        UnsupportedError(
+            "not-native",
+            f"the query `{each.only.query}` cannot run on Spark's operators alone",
+            detail="\n".join(each.reasons),
+            hint="let DuckDB compute what Spark cannot: that is the default",
+            span=workload.query(each.only.query).span,
+        )
+        for each in fragments
+        if engines is Engines.SPARK and each.way is Way.SHARED
+    ]
+    if refused:
+        raise reported(refused)
 
 
 def results_of(deployment: Deployment, catalog: Catalog) -> list[Result]:
@@ -79,19 +97,11 @@ def _for_spark(deployment: Deployment) -> set[str]:
     return {query for each in deployment.shared if each.engine == SPARK for query in each.queries}
 
 
-def fragment(result: Result, catalog: Catalog, engines: Engines = Engines.ANY) -> Fragment:
-    """How a query runs by itself: natively if Spark can. Otherwise in the database, or, on Spark alone, not
-    at all: an `UnsupportedError`."""
+def fragment(result: Result, catalog: Catalog) -> Fragment:
+    """How a query runs by itself: natively if Spark can, otherwise in the database."""
     try:
         stages = native_stages(result.plan)
     except NotNativeError as obstacle:
-        if engines is Engines.SPARK:
-            raise UnsupportedError(
-                "not-native",
-                f"the query `{result.query}` cannot run on Spark's operators alone",
-                detail="\n".join(obstacle.reasons),
-                hint="let DuckDB compute what Spark cannot: that is the default",
-            ) from None
         return shared_fragment(result.query, [result], catalog, obstacle.reasons)
     inputs = tuple(Input(scan.stream, scan) for scan in whole_scans([result.plan], catalog).values())
     return Fragment(result.query, (result,), inputs, Way.NATIVE, stages=stages)
@@ -123,7 +133,7 @@ def _wanted_rows(scan: StreamScan, read: Iterable[RowByRow]) -> Node:
     return scan if predicate == TRUE else Filter(scan, predicate)
 
 
-def _woven_fragments(results: Sequence[Result], catalog: Catalog, engines: Engines) -> Iterator[Fragment]:
+def _woven_fragments(results: Sequence[Result], catalog: Catalog) -> Iterator[Fragment]:
     """A fragment for each family of queries, and one for each query that has none."""
     by_name = {result.query: result for result in results}
     scans = whole_scans(_plans(results), catalog, with_times=True)
@@ -142,7 +152,7 @@ def _woven_fragments(results: Sequence[Result], catalog: Catalog, engines: Engin
         yield Fragment(f"woven-{number}", members, inputs, Way.WOVEN, family=family)
     for result in results:
         if result.query not in together:
-            yield fragment(result, catalog, engines)
+            yield fragment(result, catalog)
 
 
 def _plans(results: Iterable[Result]) -> Iterator[Node]:

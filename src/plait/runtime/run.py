@@ -24,9 +24,9 @@ import pyarrow as pa
 from plait.catalog import Stream, revealed
 from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Fragment
-from plait.deployment.lowering import Engines
+from plait.deployment.lowering import Engines, check_engines
 from plait.deployment.lowering import fragments as fragments_of
-from plait.errors import ErrorReport, InfeasibleError, PlaitError, UserError, closest
+from plait.errors import InfeasibleError, PlaitError, UserError, closest, reported
 from plait.failpoints import reach
 from plait.plan.nodes import sources_of
 from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
@@ -172,7 +172,7 @@ class Run:
         found = {work.error.render(): work.error for work in self._works if work.error is not None}
         errors = [*found.values()]
         errors += [self._broken] if self._broken is not None else []
-        return errors[0] if len(errors) == 1 else ErrorReport(errors) if errors else None
+        return reported(errors) if errors else None
 
     def snapshot(self) -> RunProgress:
         trigger_seconds = None if self.extent.available_now else self.extent.trigger_seconds
@@ -200,6 +200,7 @@ class Run:
             reason = self._deployment.queries[0].reason
             raise InfeasibleError("not-admitted", "no query can be run", detail=reason)
         fragments = fragments_of(self._deployment, catalog, together=self._together, engines=self._engines)
+        check_engines(fragments, self.workload, self._engines)
         outlets = outlets_of(self.workload, fragments, self._results)
         readers: dict[str, str] = {}  # a query of each stream
         for result in (result for fragment in fragments for result in fragment.results):

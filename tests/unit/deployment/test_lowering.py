@@ -10,7 +10,7 @@ import plait
 from plait.catalog import Catalog
 from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Fragment, Result, Way, sole_readers
-from plait.deployment.lowering import Engines, fragment, fragments
+from plait.deployment.lowering import Engines, check_engines, fragment, fragments
 from plait.deployment.stages import (
     AggregateStage,
     Distinct,
@@ -21,7 +21,7 @@ from plait.deployment.stages import (
     Stages,
     TopStage,
 )
-from plait.errors import InternalError, UnsupportedError
+from plait.errors import ErrorReport, InternalError, UnsupportedError
 from plait.expressions.nodes import TRUE
 from plait.plan.format import format_expression
 from plait.plan.nodes import StreamScan, TickWindow, sources_of, walk_plan
@@ -44,11 +44,11 @@ PAIRS = (
 )
 
 
-def lowered(query: str, engines: Engines = Engines.ANY) -> Fragment:
+def lowered(query: str) -> Fragment:
     workload = plait.open_text(f"{CATALOG} CREATE CONTINUOUS QUERY q AS {query};").workload
     bound = workload.query("q")
     result = Result("q", bound.columns, stream_of(canonicalise(bound.plan)))
-    return fragment(result, workload.catalog, engines)
+    return fragment(result, workload.catalog)
 
 
 def stages_of(query: str) -> Stages:
@@ -99,9 +99,6 @@ def test_what_spark_cannot_do_goes_to_the_database(query: str, reason: str) -> N
     made = lowered(query)
     assert (made.name, made.only.query, made.way, made.stages) == ("q", "q", Way.SHARED, None)
     assert any(reason in each for each in made.reasons), made.reasons
-    with pytest.raises(UnsupportedError, match="cannot run on Spark's operators alone") as error:
-        lowered(query, Engines.SPARK)
-    assert reason in error.value.detail
 
 
 def test_all_windows_that_are_too_fine_are_named() -> None:
@@ -249,7 +246,10 @@ def test_a_fragment_of_several_queries_has_no_single_one() -> None:
 def on_spark(*queries: str) -> list[tuple[Way, list[str]]]:
     """How queries `q0`, `q1`, … run without a database: ways, and who is together."""
     texts = (f"CREATE CONTINUOUS QUERY q{number} AS {query};" for number, query in enumerate(queries))
-    made = fragments(*deployed("".join(texts)), together=True, engines=Engines.SPARK)
+    workload = plait.open_text("".join([CATALOG, *texts])).workload
+    deployment = driver.plan(workload, "independent").deployment
+    made = fragments(deployment, workload.catalog, together=True, engines=Engines.SPARK)
+    check_engines(made, workload, Engines.SPARK)
     return [(each.way, [result.query for result in each.results]) for each in made]
 
 
@@ -290,11 +290,12 @@ def test_a_stream_that_is_joined_with_itself_is_not_woven() -> None:
     ],
 )
 def test_what_spark_cannot_do_it_cannot_do_for_several_either(query: str, reason: str) -> None:
-    with pytest.raises(
-        UnsupportedError, match="the query `q0` cannot run on Spark's operators alone"
-    ) as raised:
-        on_spark(query.format(3), query.format(7))
-    assert reason in raised.value.detail
+    with pytest.raises(ErrorReport) as raised:
+        on_spark(query.format(3), "SELECT load FROM readings", query.format(7))
+    for error, name in zip(raised.value.errors, ("q0", "q2"), strict=True):
+        assert error.message == f"the query `{name}` cannot run on Spark's operators alone"
+        assert reason in error.detail
+        assert f"QUERY {name}" in error.render()
 
 
 def test_only_members_that_spark_can_compute_are_woven() -> None:

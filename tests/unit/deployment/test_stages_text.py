@@ -10,6 +10,7 @@ import plait
 from plait.deployment.fragments import Result
 from plait.deployment.lowering import fragment, shared_fragment
 from plait.deployment.stage_text import fragment_text
+from plait.errors import UnsupportedError
 from plait.rewrite import canonicalise
 from plait.space import stream_of
 
@@ -170,3 +171,14 @@ def test_what_queries_that_run_together_share_and_when_results_come(queries: lis
     texts = (f"CREATE CONTINUOUS QUERY q{number} AS {query};" for number, query in enumerate(queries))
     explained = plait.open_text(CATALOG + "".join(texts)).explain("q0", results="out")
     assert explained.splitlines()[-2].strip() == last
+
+
+def test_a_query_that_spark_can_compute_is_explained_beside_one_that_it_cannot() -> None:
+    session = plait.open_text(
+        f"""{CATALOG} CREATE CONTINUOUS QUERY high AS SELECT load FROM readings WHERE load > 15;
+        CREATE CONTINUOUS QUERY last_three AS SELECT sum(load) AS t FROM readings [ROWS 3];"""
+    )
+    assert session.explain("high", engines="spark").startswith("high runs on Spark's own operators")
+    for queries in (["last_three"], []):
+        with pytest.raises(UnsupportedError, match="`last_three` cannot run on Spark's operators alone"):
+            session.explain(*queries, engines="spark")
