@@ -102,7 +102,7 @@ CASES = [
         q__sql=stored(),
         data_in_a__csv="k,ts,k\n",
     ),
-    line("data without header", "evaluate q.sql", "stored-columns", q__sql=stored(), data_in_a__csv=""),
+    line("data without header", "evaluate q.sql", "stored-columns", q__sql=stored(), data_in_a__csv="\n"),
     line(
         "a number that is none",
         "evaluate q.sql",

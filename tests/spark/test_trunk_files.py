@@ -86,7 +86,6 @@ def test_rows_and_what_is_bad(spark: SparkSession, tmp_path: Path) -> None:
         first = run(session, tmp_path)
         write_all(tmp_path, 3, 1)
         last = run(session, tmp_path, drain=True)
-        (tmp_path / "readings" / "empty.parquet").unlink()  # the evaluator does not take it for a file
         check(session, tmp_path)
     assert {stream.name: stream.bad_records for stream in first.streams} == {
         "readings": 1,

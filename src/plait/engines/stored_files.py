@@ -12,8 +12,8 @@ rounded value: Spark and DuckDB round and guess differently.
   as strings.
 
 Timestamps in text are ISO 8601, UTC unless they carry an offset. A path is a file, or a folder whose files
-are all read, whatever they are called, except those with a leading `_` or `.`, as Spark does. Files are read
-one after the other, so that an error can name the one that is wrong.
+are all read, whatever they are called, except those with a leading `_` or `.`, and empty ones, as Spark does.
+Files are read one after the other, so that an error can name the one that is wrong.
 """
 
 from __future__ import annotations
@@ -89,23 +89,33 @@ def position(relation: Relation, column: str) -> int:
 
 
 def data_files(relation: Relation) -> list[Path]:
-    """The files that hold the relation's rows, sorted by name."""
+    """The files that hold the relation's rows, sorted by name. There may be none, if all files are empty."""
     path = Path(option(relation, "path"))
     try:
-        if path.is_file():
-            return [path]
-        if not path.is_dir():
+        if not (path.is_file() or path.is_dir()):
             raise UserError(
                 "no-such-path", f"the data of {described(relation)} is not there: {shown(relation, path)}"
             )
-        files = sorted(p for p in path.iterdir() if p.is_file() and p.name[0] not in "._")
+        files = [path] if path.is_file() else _files_in(path)
+        filled = [file for file in files if _is_filled(file)]
     except OSError as error:
         raise unreadable(relation, path, error) from None
     if not files:
         raise UserError(
             "no-files", f"the folder of {described(relation)} holds no files: {shown(relation, path)}"
         )
-    return files
+    return filled
+
+
+def _files_in(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.iterdir() if p.is_file() and p.name[0] not in "._")
+
+
+def _is_filled(file: Path) -> bool:
+    try:
+        return file.stat().st_size > 0
+    except FileNotFoundError:  # it was taken away just now
+        return False
 
 
 def _format(relation: Relation) -> str:

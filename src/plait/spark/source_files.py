@@ -246,9 +246,9 @@ def _is_file_of(folder: Path, session: SparkSession) -> Column:
 
 
 def _files(stream: Stream) -> list[Path]:
-    """The files that are there by now, but for empty ones, which Spark passes over."""
+    """The files that are there by now."""
     try:
-        return [file for file in stored_files.data_files(stream) if file.stat().st_size > 0]
+        return stored_files.data_files(stream)
     except UserError as error:
         if error.code == "no-files":  # they may come
             return []

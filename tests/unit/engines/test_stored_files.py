@@ -233,9 +233,16 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path, file_format: str, c
         assert advice not in error.render()
 
 
-def test_an_empty_csv_file_has_no_header(tmp_path: Path) -> None:
+@pytest.mark.parametrize("file_format", ["csv", "json", "parquet"])
+def test_an_empty_file_has_no_rows(file_format: str, tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    for path in (tmp_path, tmp_path / "a"):
+        assert load(stream(path, file_format, {"n": INT, "at": TIMESTAMP})) == []
+
+
+def test_a_csv_file_without_a_header(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
-    file.write_text("")
+    file.write_text("\n")
     error = failure(stream(file, "csv", {"n": INT, "at": TIMESTAMP}))
     assert error.hint == "its first line is to be n,at"
 
@@ -359,7 +366,6 @@ def test_a_secret_path_is_shown_nowhere(tmp_path: Path, file_format: str, in_fol
         assert fails() == "no-files"
         file = hidden / "a"
     for content in (
-        b"",
         b"\xff",
         b"no\n",
         b"number,word\n1,2,3\n",
@@ -367,8 +373,7 @@ def test_a_secret_path_is_shown_nowhere(tmp_path: Path, file_format: str, in_fol
         b"number,word\nx,y\n",
     ):
         file.write_bytes(content)
-        if not (content == b"" and file_format == "json"):
-            assert fails() in ("unreadable-data", "stored-columns", "stored-value")
+        assert fails() in ("unreadable-data", "stored-columns", "stored-value")
     if file_format == "parquet":
         file.unlink()
         write_parquet(tmp_path / "made", "SELECT 'a' AS number, 'b' AS word").rename(file)
