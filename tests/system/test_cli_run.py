@@ -139,7 +139,8 @@ def test_options_that_cannot_be_understood(
 
 
 def test_the_summary_and_how_to_go_on(made_up: MadeUpRun, capsys: pytest.CaptureFixture[str]) -> None:
-    made_up.result = replace(DONE, queries=(replace(TURNS, waiting="the next window closes at noon"),))
+    waiting = replace(TURNS, waiting="the next window closes at noon", is_open=True)
+    made_up.result = replace(DONE, queries=(waiting,))
     assert run(["run", TRAFFIC, "--state", "my state"]) == 0
     shown = capsys.readouterr().out
     assert "left_turns      1      0   results/left_turns" in shown

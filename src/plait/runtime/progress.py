@@ -81,9 +81,11 @@ def summary_text(progress: RunProgress, width: int | None = None) -> str:
         "not exactly once",
         (f"{q.name}: {q.guarantee}" for q in progress.queries if not q.guarantee.startswith("exactly once")),
     )
+    waiting = [query for query in progress.queries if query.waiting and query.error is None]
     parts += _section(
-        "still open", (f"{q.name}: {q.waiting}" for q in progress.queries if q.waiting and q.error is None)
+        "without rows", (f"{q.name}: {q.waiting}" for q in waiting if not q.rows and not q.is_open)
     )
+    parts += _section("still open", (f"{q.name}: {q.waiting}" for q in waiting if q.is_open))
     parts += _section(
         "failed", (f"{q.name}: {q.error.message}" for q in progress.queries if q.error is not None)
     )
@@ -119,6 +121,7 @@ def summary_json(progress: RunProgress) -> dict[str, Any]:
                 "results": query.results,
                 "guarantee": query.guarantee,
                 "waiting": query.waiting,
+                "open": query.is_open,
                 "error": None if query.error is None else query.error.to_json()["errors"][0],
             }
             for query in progress.queries

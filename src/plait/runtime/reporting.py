@@ -13,7 +13,7 @@ from plait.runtime.journal import ROWS
 from plait.runtime.outlets import guarantee
 from plait.runtime.snapshot import QueryProgress, QueryState, RunProgress, StreamProgress
 from plait.runtime.stream_log import BAD, StreamLog
-from plait.runtime.waiting import waiting
+from plait.runtime.waiting import Waiting, waiting
 from plait.workload import Workload
 
 
@@ -68,6 +68,7 @@ def _query(
     counts = run.counts[result.query]
     rows = counts.rows_of(run.totals)
     watermark_us = counts.watermark_us_of(run.totals)
+    awaited = _waiting(run, result, rows, watermark_us, streams)
     return QueryProgress(
         query.name,
         run.fragment.way,
@@ -80,7 +81,8 @@ def _query(
         batches=run.totals.batches,
         batch_seconds=run.batch_seconds,
         watermark_us=watermark_us,
-        waiting=_waiting(run, result, rows, watermark_us, streams),
+        waiting=awaited.words,
+        is_open=awaited.is_open,
         error=run.error,
     )
 
@@ -91,7 +93,7 @@ def _waiting(
     rows: int,
     watermark_us: int | None,
     streams: Mapping[str, StreamProgress],
-) -> str:
+) -> Waiting:
     if run.is_in_first_batch:
-        return "its first batch is running"
+        return Waiting("its first batch is running")
     return waiting(result.plan, rows, streams, watermark_us)

@@ -43,8 +43,8 @@ class StreamProgress:
 @dataclass(frozen=True)
 class QueryProgress:
     """`results` says where the rows go, in words: a folder, the console, a format of Spark's. `guarantee` is
-    what holds for the rows there. `waiting` says what is still open, or why there are no rows yet; it is
-    empty where neither is the case. `watermark_us` is the one that the query goes by."""
+    what holds for the rows there. `waiting` says what is still open, if something `is_open`, or why there are
+    no rows yet; it is empty where neither is the case. `watermark_us` is the one that the query goes by."""
 
     name: str
     way: Way
@@ -58,6 +58,7 @@ class QueryProgress:
     batch_seconds: float | None = None  # the last one
     watermark_us: int | None = None
     waiting: str = ""
+    is_open: bool = False
     error: PlaitError | None = None
 
 

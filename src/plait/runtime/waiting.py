@@ -8,6 +8,7 @@ it is the one that all wait for.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import assert_never
 
@@ -29,31 +30,38 @@ from plait.runtime.snapshot import StreamProgress
 _BEHIND_US = 2_000
 
 
+@dataclass(frozen=True)
+class Waiting:
+    """What a query waits for, in words: empty if rows have come and none is held back. It is open if a later
+    watermark closes something of it."""
+
+    words: str = ""
+    is_open: bool = False
+
+
 def waiting(
     plan: Node, rows: int, streams: Mapping[str, StreamProgress], reached_us: int | None = None
-) -> str:
+) -> Waiting:
     """What a query waits for, given how many rows it has shown, its streams by their keys, and the watermark
-    that it has come to itself: it may be behind what its streams have brought.
-
-    Empty if rows have come and none is held back.
-    """
+    that it has come to itself: it may be behind what its streams have brought."""
     read = [streams[key] for key in sorted(map(str.lower, sources_of(plan)[0])) if key in streams]
     without_data = [stream for stream in read if stream.watermark_us is None]
     if without_data:
-        return f"no data yet in {_names(without_data)}"
+        return Waiting(f"no data yet in {_names(without_data)}")
     marks = {stream.name: stream.watermark_us for stream in read if stream.watermark_us is not None}
     if not marks:
-        return ""
+        return Waiting()
     slowest = min(marks, key=lambda name: marks[name])
     if reached_us is not None and reached_us < marks[slowest] - _BEHIND_US:
         closes = _closes(plan, reached_us)
         come = f"has come to {time_text(reached_us)}, its streams to {time_text(marks[slowest])}"
-        return f"{closes}; the query {come}" if closes else ""
+        return Waiting(f"{closes}; the query {come}", is_open=True) if closes else Waiting()
     closes = _closes(plan, marks[slowest])
     if not closes:
-        return "" if rows else "no row has matched so far"
+        return Waiting("" if rows else "no row has matched so far")
     held_back = f", held back by {slowest}" if marks[slowest] < max(marks.values()) else ""
-    return f"{closes}; the watermark is at {time_text(marks[slowest])}{held_back}"
+    watermark = f"the watermark is at {time_text(marks[slowest])}{held_back}"
+    return Waiting(f"{closes}; {watermark}", is_open=True)
 
 
 def _names(streams: list[StreamProgress]) -> str:

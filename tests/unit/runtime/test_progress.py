@@ -29,9 +29,16 @@ TOTALS = QueryProgress(
     batch_seconds=0.34,
     watermark_us=NOON,
     waiting="the next window closes at 2026-01-01 12:01:00; the watermark is at 2026-01-01 12:00:00",
+    is_open=True,
 )
 NOTHING = replace(
-    TOTALS, name="answers", rows=0, late_rows={}, batch_seconds=None, waiting="no data yet in alarms"
+    TOTALS,
+    name="answers",
+    rows=0,
+    late_rows={},
+    batch_seconds=None,
+    waiting="no data yet in alarms",
+    is_open=False,
 )
 PROGRESS = RunProgress(75.0, NOON + 12_000_000, (READINGS, SILENT), (TOTALS, NOTHING), 1.0)
 
@@ -89,7 +96,12 @@ def test_a_line_gives_each_reason_once() -> None:
 
 def test_the_summary_says_what_came_of_it_and_what_is_open() -> None:
     console = replace(
-        TOTALS, name="shown", results="the console", guarantee="at least once: again", waiting=""
+        TOTALS,
+        name="shown",
+        results="the console",
+        guarantee="at least once: again",
+        waiting="",
+        is_open=False,
     )
     assert summary_text(replace(PROGRESS, queries=(TOTALS, NOTHING, console))) == (
         """\
@@ -109,9 +121,11 @@ bad records:
 not exactly once:
   shown: at least once: again
 
+without rows:
+  answers: no data yet in alarms
+
 still open:
-  totals: the next window closes at 2026-01-01 12:01:00; the watermark is at 2026-01-01 12:00:00
-  answers: no data yet in alarms"""
+  totals: the next window closes at 2026-01-01 12:01:00; the watermark is at 2026-01-01 12:00:00"""
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 import plait
 from plait.plan.nodes import Node
 from plait.runtime.snapshot import StreamProgress
-from plait.runtime.waiting import waiting
+from plait.runtime.waiting import Waiting, waiting
 
 NOON = 1_767_268_800_000_000  # 2026-01-01 12:00:00
 MINUTE = 60_000_000
@@ -40,34 +40,37 @@ JOIN = "SELECT r.load FROM readings r [RANGE 1 MINUTE] {} JOIN alarms a [RANGE 1
     [(NOON, "12:01:00"), (NOON - 1, "12:00:00"), (NOON + MINUTE - 1, "12:01:00")],
 )
 def test_the_next_window_closes_at_the_tick_after_the_watermark(watermark_us: int, tick: str) -> None:
-    assert waiting(plan(TOTALS), 0, marks(watermark_us)).startswith(
-        f"the next window closes at 2026-01-01 {tick}; the watermark is at "
-    )
+    found = waiting(plan(TOTALS), 0, marks(watermark_us))
+    assert found.words.startswith(f"the next window closes at 2026-01-01 {tick}; the watermark is at ")
+    assert found.is_open
 
 
 def test_no_data_names_the_streams() -> None:
-    assert waiting(plan(TOTALS), 0, marks(None)) == "no data yet in readings"
-    assert waiting(plan(JOIN.format("")), 0, marks(NOON, None)) == "no data yet in alarms"
+    assert waiting(plan(TOTALS), 0, marks(None)) == Waiting("no data yet in readings")
+    assert waiting(plan(JOIN.format("")), 0, marks(NOON, None)) == Waiting("no data yet in alarms")
 
 
 def test_the_stream_that_holds_others_back_is_named() -> None:
-    said = waiting(plan(JOIN.format("LEFT")), 5, marks(NOON, NOON - MINUTE))
-    assert said == (
+    assert waiting(plan(JOIN.format("LEFT")), 5, marks(NOON, NOON - MINUTE)) == Waiting(
         "rows without a partner from 2026-01-01 11:58:00 on are still open;"
-        " the watermark is at 2026-01-01 11:59:00, held back by alarms"
+        " the watermark is at 2026-01-01 11:59:00, held back by alarms",
+        is_open=True,
     )
 
 
 def test_a_filter_or_an_inner_join_waits_for_nothing_but_rows() -> None:
     for select in ("SELECT load FROM readings WHERE load > 5", JOIN.format("")):
-        assert waiting(plan(select), 0, marks(NOON, NOON)) == "no row has matched so far"
-        assert waiting(plan(select), 1, marks(NOON, NOON)) == ""
+        assert waiting(plan(select), 0, marks(NOON, NOON)) == Waiting("no row has matched so far")
+        assert waiting(plan(select), 1, marks(NOON, NOON)) == Waiting()
 
 
 def test_row_windows_wait_for_rows() -> None:
     said = waiting(plan("SELECT sum(load) AS total FROM readings [ROWS 100]"), 0, marks(NOON))
-    assert said.startswith("windows close when enough rows are behind the watermark; the watermark is at")
+    assert said.words.startswith(
+        "windows close when enough rows are behind the watermark; the watermark is at"
+    )
 
 
 def test_after_the_end_of_the_streams_nothing_is_open() -> None:
-    assert waiting(plan(TOTALS), 3, marks(10**18)) == ""
+    assert waiting(plan(TOTALS), 3, marks(10**18)) == Waiting()
+    assert not waiting(plan(TOTALS), 0, marks(10**18)).is_open
