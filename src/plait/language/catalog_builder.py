@@ -243,22 +243,30 @@ class _Builder:
         tables: Mapping[str, Table],
         queries: Mapping[str, QueryDeclaration],
     ) -> None:
-        """The files of a query are all that is in their folder: readers take them by that."""
+        """The files of a query are all that is in their folder: readers take them by that. Those below the
+        folder of a stream would be taken for files of the stream."""
         holders = {
             revealed(relation.options["path"]): f"holds the data of {kind} `{relation.name}`"
             for kind, relations in (("stream", streams), ("table", tables))
             for relation in relations.values()
             if "path" in relation.options
         }
+        sources = {
+            revealed(stream.options["path"]): f"is inside the folder that stream `{stream.name}` is read from"
+            for stream in streams.values()
+            if stream.connector == "files" and "path" in stream.options
+        }
         for query in queries.values():
             folder, target = query.statement.folder, query.sink.target
             if folder is None or target is None:
                 continue
-            if target in holders:
+            around = (sources[parent] for parent in map(str, Path(target).parents) if parent in sources)
+            obstacle = holders.get(target) or next(around, None)
+            if obstacle is not None:
                 self.errors.append(
                     UserError(
                         "sink-path",
-                        f"this folder {holders[target]}",
+                        f"this folder {obstacle}",
                         hint="give the results a folder of their own",
                         span=folder.span,
                     )

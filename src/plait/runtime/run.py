@@ -231,7 +231,7 @@ class Run:
                 raise UserError(
                     "folder-in-source",
                     f"{what} would be written into the folder that the stream `{stream.name}` is read from",
-                    hint="name another with --state, --results or INTO, or give the stream its own folder",
+                    hint="name another with --state or --results, or give the stream its own folder",
                 )
 
     def _check_has_rows(self, stream: Stream, query: str) -> None:

@@ -148,6 +148,7 @@ def test_an_option_of_a_sink_may_be_a_secret(monkeypatch: pytest.MonkeyPatch) ->
     ("first", "second", "holder"),
     [
         ("", "INTO 'in'", "holds the data of stream `s`"),
+        ("", "INTO 'in/below/r'", "is inside the folder that stream `s` is read from"),
         ("INTO 'out'", "INTO './out/'", "takes the results of query `q`"),
         ("INTO 'out'", "INTO '/srv/work/out' WITH (sink = 'json')", "takes the results of query `q`"),
     ],
