@@ -354,8 +354,8 @@ def test_a_state_of_another_planner(place: Path) -> None:
 def test_a_state_of_other_queries(place: Path) -> None:
     error = refused(place, SQL.replace("load > 5", "load > 6"))
     assert error.code == "state-changed"
-    assert ">= 6)" in error.detail
-    assert ">= 7)" in error.detail
+    assert "load > 5" in error.detail
+    assert "load > 6" in error.detail
 
 
 @pytest.mark.usefixtures("no_spark")

@@ -1,16 +1,18 @@
 """What a state folder was made for, as text: the streams, tables and queries that a run computes.
 
-Only what decides rows is written down, so that a run can go on after a change of anything else: not rates
+Only what decides rows is compared, so that a run can go on after a change of anything else: not rates
 (unless rows are generated) and sizes, which are for planning, nor aliases, which are not in plans. Secrets
 stand there by their names. A plan is the canonical one that runs: Spark's state is of that plan and can serve
-no other.
+no other. What has changed is shown in the user's words, so the SQL is written down too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import asdict, dataclass, field
 from difflib import unified_diff
+from itertools import islice
+from typing import Any
 
 from plait.catalog import OptionValue, Relation, Stream
 from plait.deployment.fragments import Fragment, Result, sole_readers
@@ -23,7 +25,20 @@ SHOWN_LINES = 60
 
 Texts = Mapping[str, str]
 
-_KINDS = ("streams", "tables", "queries", "fragments", "read_by")
+
+@dataclass(frozen=True)
+class QueryText:
+    """What a query gives, and where to (`facts`); the `plan` that computes it; its name, and how it runs
+    (`run`). The SQL means nothing to a state, and is kept to be shown."""
+
+    facts: str
+    plan: str
+    run: str
+    sql: str = field(compare=False)
+
+    @property
+    def meaning(self) -> tuple[str, str]:
+        return self.facts, self.plan
 
 
 @dataclass(frozen=True)
@@ -33,16 +48,26 @@ class Declarations:
 
     streams: Texts
     tables: Texts
-    queries: Texts
+    queries: Mapping[str, QueryText]
     fragments: Texts
     read_by: Texts
 
-    def to_json(self) -> dict[str, dict[str, str]]:
-        return {kind: dict(getattr(self, kind)) for kind in _KINDS}
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Mapping[str, str]]) -> Declarations:
-        return cls(*({str(key): str(text) for key, text in document[kind].items()} for kind in _KINDS))
+    def from_json(cls, document: Mapping[str, Any]) -> Declarations:
+        return cls(
+            _texts(document["streams"]),
+            _texts(document["tables"]),
+            {str(key): QueryText(**_texts(query)) for key, query in document["queries"].items()},
+            _texts(document["fragments"]),
+            _texts(document["read_by"]),
+        )
+
+
+def _texts(document: Mapping[str, object]) -> dict[str, str]:
+    return {str(key): str(text) for key, text in document.items()}
 
 
 def declarations_of(workload: Workload, fragments: Iterable[Fragment]) -> Declarations:
@@ -69,36 +94,60 @@ def declarations_of(workload: Workload, fragments: Iterable[Fragment]) -> Declar
 
 
 def difference(before: Declarations, after: Declarations) -> str:
-    """What was added, removed and changed, with the changed lines; empty if nothing was."""
-    parts: list[str] = []
-    for kind, plural, texts in (
-        ("stream", "streams", lambda each: each.streams),
-        ("table", "tables", lambda each: each.tables),
-        ("query", "queries", lambda each: each.queries),
-    ):
-        parts += _differences(kind, plural, texts, before, after)
+    """What was added, removed, renamed and changed, with the changed lines; empty if nothing was."""
+    parts = [
+        *_differences("stream", before.streams, after.streams),
+        *_differences("table", before.tables, after.tables),
+        *_differences_of_queries(before.queries, after.queries),
+    ]
     lines = [line for part in parts for line in part.splitlines()]
     more = len(lines) - SHOWN_LINES
     return "\n".join(lines[:SHOWN_LINES] + ([f"… {counted(more, 'more line')}"] if more > 0 else []))
 
 
-def _differences(
-    kind: str,
-    plural: str,
-    texts: Callable[[Declarations], Texts],
-    before: Declarations,
-    after: Declarations,
-) -> Iterable[str]:
-    old, new = texts(before), texts(after)
-    for what, keys in (("added", new.keys() - old.keys()), ("removed", old.keys() - new.keys())):
+def _differences(kind: str, before: Texts, after: Texts) -> Iterator[str]:
+    yield from _come_and_gone(kind, f"{kind}s", before.keys(), after.keys())
+    for key in sorted(before.keys() & after.keys()):
+        if before[key] != after[key]:
+            yield "\n".join([f"{kind} `{key}` changed:", *_changed_lines(before[key], after[key])])
+
+
+def _differences_of_queries(before: Mapping[str, QueryText], after: Mapping[str, QueryText]) -> Iterator[str]:
+    renamed = _renamed(before, after)
+    for old, new in renamed.items():
+        yield f"query `{old}` is called `{new}` now"
+    kept = before.keys() - renamed.keys()
+    yield from _come_and_gone("query", "queries", kept, after.keys() - {*renamed.values()})
+    for key in sorted(before.keys() & after.keys()):
+        if before[key] != after[key]:
+            yield "\n".join([f"query `{key}` changed:", *_changes(before[key], after[key])])
+
+
+def _renamed(before: Mapping[str, QueryText], after: Mapping[str, QueryText]) -> dict[str, str]:
+    """What queries that mean the same as one that is gone are called now, by the names of before."""
+    gone = {before[key].meaning: key for key in before if key not in after}
+    come = {after[key].meaning: key for key in after if key not in before}
+    return {gone[meaning]: come[meaning] for meaning in gone if meaning in come}
+
+
+def _changes(before: QueryText, after: QueryText) -> Iterator[str]:
+    yield from _changed_lines(before.facts, after.facts)
+    yield from _changed_lines(before.run, after.run)
+    if before.plan != after.plan:
+        yield from _changed_lines(before.sql, after.sql) or ["  what it reads has changed"]
+
+
+def _come_and_gone(kind: str, plural: str, before: Set[str], after: Set[str]) -> Iterator[str]:
+    for what, keys in (("added", after - before), ("removed", before - after)):
         if keys:
             names = ", ".join(f"`{key}`" for key in sorted(keys))
             yield f"{counted(len(keys), kind, plural)} {what}: {names}"
-    for key in sorted(old.keys() & new.keys()):
-        if old[key] != new[key]:
-            lines = unified_diff(old[key].splitlines(), new[key].splitlines(), n=0, lineterm="")
-            changes = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
-            yield "\n".join([f"{kind} `{key}` changed:", *(f"  {line}" for line in changes)])
+
+
+def _changed_lines(before: str, after: str) -> list[str]:
+    lines = unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
+    # The first two name the texts; lines of SQL may begin as they do, where they are comments.
+    return [f"  {line}" for line in islice(lines, 2, None) if not line.startswith("@@")]
 
 
 def _relation_text(relation: Relation) -> str:
@@ -121,15 +170,18 @@ def _relation_text(relation: Relation) -> str:
     return _lines(facts)
 
 
-def _query_text(query: Query, result: Result, fragment: Fragment) -> str:
-    sink = query.sink
+def _query_text(query: Query, result: Result, fragment: Fragment) -> QueryText:
+    sink, span = query.sink, query.span
     facts = [("column", name) for name in result.columns]
     facts.append(("results", sink.kind))
     facts += [(name, value) for name, value in (("to", sink.target), ("format", sink.format)) if value]
     facts += _options(sink.options)
-    facts.append(("way", fragment.way))
-    facts.append(("runs in", fragment.name))
-    return _lines(facts) + format_plans({query.name: result.plan})
+    return QueryText(
+        _lines(facts),
+        format_plans({"": result.plan}),
+        _lines([("name", query.name), ("way", fragment.way), ("runs in", fragment.name)]),
+        "" if span is None else span.source.text[span.start : span.end],
+    )
 
 
 def _options(options: Mapping[str, OptionValue]) -> list[tuple[str, str]]:

@@ -125,9 +125,58 @@ def test_what_changed_is_shown(tmp_path: Path) -> None:
     assert "1 query added: `other`" in lines
     assert "1 query removed: `pairs`" in lines
     assert "query `high` changed:" in lines
-    assert "  -r1 := filter r0: (load#1 >= 6)" in lines
+    assert f"  -{HIGH}" in lines
+    assert f"  +{HIGH.replace('> 5', '> 6')}" in lines
     assert "put it back" in error.hint
     assert "--results" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("statements", "shown"),
+    [
+        ([HIGH.replace("high", "tall"), PAIRS], ["query `high` is called `tall` now"]),
+        (
+            [HIGH.replace("high", "High"), PAIRS],
+            [
+                "query `high` changed:",
+                "  -name: high",
+                "  +name: High",
+                "  -runs in: high",
+                "  +runs in: High",
+            ],
+        ),
+        (
+            [HIGH.replace("SELECT plug", "SELECT plug AS socket"), PAIRS],
+            ["query `high` changed:", "  -column: plug", "  +column: socket"],
+        ),
+        (
+            [HIGH.replace("SELECT", "\n-- once more\nSELECT").replace("load > 5", "load > 6"), PAIRS],
+            [
+                "query `high` changed:",
+                f"  -{HIGH}",
+                "  +CREATE CONTINUOUS QUERY high AS ",
+                "  +-- once more",
+                "  +SELECT plug FROM readings WHERE load > 6",
+            ],
+        ),
+    ],
+    ids=["renamed", "renamed in part", "a column renamed", "changed"],
+)
+def test_a_changed_query_is_shown_as_it_is_written(
+    tmp_path: Path, statements: list[str], shown: list[str]
+) -> None:
+    begun(tmp_path / "state", READINGS, HIGH, PAIRS)
+    with pytest.raises(UserError) as caught:
+        opened(tmp_path / "state", declared(READINGS, *statements))
+    assert caught.value.detail.splitlines() == shown
+
+
+def test_a_query_that_reads_a_changed_one_is_named(tmp_path: Path) -> None:
+    reader = "CREATE CONTINUOUS QUERY reader AS SELECT plug FROM high WHERE plug > 1"
+    begun(tmp_path / "state", READINGS, HIGH, reader)
+    with pytest.raises(UserError) as caught:
+        opened(tmp_path / "state", declared(READINGS, HIGH.replace("> 5", "> 6"), reader))
+    assert caught.value.detail.splitlines()[-2:] == ["query `reader` changed:", "  what it reads has changed"]
 
 
 def test_secrets_are_written_by_their_names(tmp_path: Path) -> None:
