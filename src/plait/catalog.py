@@ -19,6 +19,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TypeAlias
 
+from plait.errors import Span
 from plait.expressions.types import Type
 
 
@@ -98,7 +99,7 @@ class Relation:
 class Stream(Relation):
     """`start` is 'earliest', 'latest' or a time; `end` is the time before which a generator ends, if it does.
 
-    Times are written `YYYY-MM-DD HH:MM:SS[.ffffff]`, in UTC.
+    Times are written `YYYY-MM-DD HH:MM:SS[.ffffff]`, in UTC. `span` is where it is declared.
     """
 
     event_time: str = ""
@@ -108,6 +109,7 @@ class Stream(Relation):
     end: str | None = None
     idle_timeout_us: int | None = None
     max_future_us: int | None = None
+    span: Span | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -563,6 +563,17 @@ def test_a_spark_whose_files_are_elsewhere(place: Path, spark: SparkSession) -> 
     assert not (place / "state").exists()
 
 
+@pytest.mark.usefixtures("no_spark")
+def test_streams_without_a_connector(place: Path) -> None:
+    stream = "CREATE STREAM {} (load INT, at TIMESTAMP, WATERMARK FOR at AS at)"
+    query = "CREATE CONTINUOUS QUERY q AS SELECT a.load FROM a [RANGE 1 HOUR], b [RANGE 1 HOUR]"
+    error = refused(place, ";\n".join([query, stream.format("a"), stream.format("b")]))
+    for each, name, line in zip(error.errors, "ab", (2, 3), strict=True):
+        assert each.code == "no-connector"
+        assert each.message == f"the stream `{name}`, which query `q` reads, has no connector"
+        assert str(each.span) == f"<sql>:{line}:1"
+
+
 @pytest.mark.spark
 def test_frames_that_are_no_such_stream(place: Path, spark: SparkSession) -> None:
     text = SQL.replace("WITH (connector = 'files', path = 'readings', format = 'parquet')", "")

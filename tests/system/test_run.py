@@ -290,7 +290,7 @@ def test_rows_may_be_given_in_python(folder: Path, spark: SparkSession) -> None:
     CREATE CONTINUOUS QUERY high AS SELECT plug, load FROM readings WHERE load > 15;
     """
     session = plait.open_text(text, spark=spark)
-    with pytest.raises(UserError, match="has no connector to read rows from"):
+    with pytest.raises(UserError, match="has no connector"):
         start(session, folder)
     assert not (folder / "state").exists()
     with pytest.raises(UserError, match="there is no stream `reading`"):

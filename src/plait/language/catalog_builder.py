@@ -219,6 +219,7 @@ class _Builder:
             end=_text(options, "end") or None,
             idle_timeout_us=_number(options, "idle_timeout"),
             max_future_us=_number(options, "max_future"),
+            span=statement.span,
         )
 
     def _table(self, statement: CreateTable, folder: Path) -> Table:

@@ -206,8 +206,8 @@ class Run:
         for result in (result for fragment in fragments for result in fragment.results):
             for name in sorted(sources_of(result.plan)[0]):
                 readers.setdefault(name, result.query)
-        for name, query in readers.items():
-            self._check_has_rows(catalog.stream(name), query)
+        self._check_have_rows(readers)
+        for name in readers:
             self._check_is_apart(catalog.stream(name), outlets.values())
         return fragments
 
@@ -234,14 +234,22 @@ class Run:
                     hint="name another with --state or --results, or give the stream its own folder",
                 )
 
-    def _check_has_rows(self, stream: Stream, query: str) -> None:
-        if not stream.connector and stream.name.lower() not in self._frames:
-            raise UserError(
-                "no-connector",
-                f"query `{query}` reads the stream `{stream.name}`, which has no connector to read rows from",
-                hint="give it one, such as connector = 'files', or run it in Python "
-                f"with streams={{'{stream.name}': DataFrame}}",
-            ).at(self.workload.query(query).span)
+    def _check_have_rows(self, readers: Mapping[str, str]) -> None:
+        """Of each stream that is read, a query is given."""
+        without = []
+        for name, query in readers.items():
+            stream = self.workload.catalog.stream(name)
+            if not stream.connector and name.lower() not in self._frames:
+                error = UserError(
+                    "no-connector",
+                    f"the stream `{stream.name}`, which query `{query}` reads, has no connector",
+                    hint="give it one, such as WITH (connector = 'files', …), or run it in Python "
+                    f"with streams={{'{stream.name}': DataFrame}}",
+                    span=stream.span,
+                )
+                without.append(error)
+        if without:
+            raise reported(without)
 
     def _opened_state(self, fragments: Iterable[Fragment]) -> StateFolder:
         return StateFolder.open(
