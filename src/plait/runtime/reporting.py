@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from time import time
 
 from plait.deployment.fragments import Result
@@ -22,11 +22,20 @@ def report(
 ) -> RunProgress:
     now_us = int(time() * 1e6)
     streams = {key: _stream(log, assembly, now_us) for key, log in sorted(assembly.logs.items())}
-    queries = []
-    for run in assembly.fragments:
-        state = run.state  # Spark is asked once for all queries
-        queries += [_query(workload, assembly, run, state, each, streams) for each in run.fragment.results]
+    states = {run: run.state for run in assembly.fragments}  # Spark is asked once for all queries of each
+    queries = [
+        _query(workload, assembly, run, states[run], result, streams)
+        for run, result in in_declared_order(workload, assembly.fragments)
+    ]
     return RunProgress(seconds, now_us, tuple(streams.values()), tuple(queries), trigger_seconds)
+
+
+def in_declared_order(
+    workload: Workload, runs: Iterable[FragmentRun]
+) -> Iterator[tuple[FragmentRun, Result]]:
+    """The queries as they are declared, whichever run together."""
+    computed = {result.query.lower(): (run, result) for run in runs for result in run.fragment.results}
+    return (computed[key] for key in workload.queries if key in computed)
 
 
 def _stream(log: StreamLog, assembly: Assembly, now_us: int) -> StreamProgress:

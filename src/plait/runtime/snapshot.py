@@ -64,8 +64,8 @@ class QueryProgress:
 
 @dataclass(frozen=True)
 class RunProgress:
-    """`seconds` since this run began; `now_us` is the clock at which the snapshot was taken. Without a
-    `trigger_seconds` a batch follows the other at once."""
+    """`seconds` since this run began; `now_us` is the clock at which the snapshot was taken. The queries are
+    as they are declared. Without a `trigger_seconds` a batch follows the other at once."""
 
     seconds: float
     now_us: int
