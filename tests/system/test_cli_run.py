@@ -13,8 +13,10 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from threading import Timer
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -60,6 +62,12 @@ class MadeUpRun:
         self.stopped = True
         if self.error is not None:
             raise self.error
+
+
+@pytest.fixture
+def command() -> ModuleType:
+    """The module of the command; `plait.cli` also has a function of its name, which others import."""
+    return import_module("plait.cli.run")
 
 
 @pytest.fixture
@@ -170,19 +178,39 @@ def test_a_summary_for_machines(made_up: MadeUpRun, capsys: pytest.CaptureFixtur
 
 
 def test_lines_of_progress_where_there_is_no_terminal(
-    made_up: MadeUpRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    made_up: MadeUpRun,
+    command: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("plait.cli.run.LINE_SECONDS", 0.0)
+    monkeypatch.setattr(command, "LINE_SECONDS", 0.0)
     made_up.polls = 2
     assert run(["run", TRAFFIC]) == 0
     assert capsys.readouterr().err.count("2 s: sensor1 0 rows/s up to 2026-01-01 12:00:00") == 2
 
 
-def test_a_live_table_on_a_terminal(
-    made_up: MadeUpRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_pause_is_followed_by_one_line(
+    made_up: MadeUpRun,
+    command: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("plait.cli.run.is_terminal", lambda _stream: True)
-    monkeypatch.setattr("plait.cli.run.LIVE_SECONDS", 0.0)
+    clock = iter([0.0])
+    monkeypatch.setattr(command, "monotonic", lambda: next(clock, 3600.0))
+    monkeypatch.setattr(command, "sleep", lambda _seconds: None)
+    made_up.polls = 10
+    assert run(["run", TRAFFIC]) == 0
+    assert capsys.readouterr().err.count("2 s: sensor1") == 1
+
+
+def test_a_live_table_on_a_terminal(
+    made_up: MadeUpRun,
+    command: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(command, "is_terminal", lambda _stream: True)
+    monkeypatch.setattr(command, "LIVE_SECONDS", 0.0)
     monkeypatch.setenv("FORCE_COLOR", "1")  # makes Rich take any output for a terminal
     made_up.polls = 2
     assert run(["run", TRAFFIC]) == 0
@@ -229,7 +257,7 @@ def test_ctrl_c_while_spark_starts_leaves_nothing_behind(tmp_path: Path) -> None
     starting.parent.mkdir()
     starting.write_text("#!/bin/sh\ncd $SPARK_HOME\necho $$ > draft\nmv draft pid\nexec sleep 600\n")
     starting.chmod(0o755)
-    command = subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "plait", "run", TRAFFIC],
         cwd=tmp_path,
         env={**os.environ, "SPARK_HOME": str(tmp_path)},
@@ -238,10 +266,10 @@ def test_ctrl_c_while_spark_starts_leaves_nothing_behind(tmp_path: Path) -> None
         text=True,
     )
     wait_until((tmp_path / "pid").exists)
-    command.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGINT)
     try:
-        assert command.communicate(timeout=60) == ("", "starting Spark …\n\ninterrupted\n")
-        assert command.returncode == 130
+        assert process.communicate(timeout=60) == ("", "starting Spark …\n\ninterrupted\n")
+        assert process.returncode == 130
         with pytest.raises(ProcessLookupError):
             os.kill(int((tmp_path / "pid").read_text()), 0)
     finally:

@@ -177,8 +177,8 @@ def _watch(running: Running, shown: AbstractContextManager[Display]) -> bool:
             due = monotonic() + display.seconds
             while not (running.has_ended or stop.is_set()):
                 if monotonic() >= due:
-                    due += display.seconds
                     display.show(running.progress())
+                    due = monotonic() + display.seconds  # none is made up for after a pause
                 sleep(WATCH_SECONDS)
         if not stop.is_set():
             return False
