@@ -32,7 +32,7 @@ from plait.plan.nodes import sources_of
 from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
 from plait.runtime.assembly import Assembly, assemble, check_results
 from plait.runtime.declarations import declarations_of
-from plait.runtime.outlets import Outlet, outlets_of
+from plait.runtime.outlets import outlets_of
 from plait.runtime.reporting import report
 from plait.runtime.sinks import MemorySink
 from plait.runtime.snapshot import RunProgress
@@ -201,14 +201,13 @@ class Run:
             raise InfeasibleError("not-admitted", "no query can be run", detail=reason)
         fragments = fragments_of(self._deployment, catalog, together=self._together, engines=self._engines)
         check_engines(fragments, self.workload, self._engines)
-        outlets = outlets_of(self.workload, fragments, self._results)
         readers: dict[str, str] = {}  # a query of each stream
         for result in (result for fragment in fragments for result in fragment.results):
             for name in sorted(sources_of(result.plan)[0]):
                 readers.setdefault(name, result.query)
         self._check_have_rows(readers)
         for name in readers:
-            self._check_is_apart(catalog.stream(name), outlets.values())
+            self._check_is_apart(catalog.stream(name))
         return fragments
 
     def _check_extent(self) -> None:
@@ -219,14 +218,13 @@ class Run:
         if self.extent.for_seconds is not None and not self.extent.for_seconds >= 0:
             raise UserError("run-time", "the time to run for is no length of time", hint="for example 60.0")
 
-    def _check_is_apart(self, stream: Stream, outlets: Iterable[Outlet]) -> None:
-        """What is written below the folder of a stream would be taken for files of the stream."""
+    def _check_is_apart(self, stream: Stream) -> None:
+        """What is written below the folder of a stream would be taken for files of the stream. Of folders
+        that queries name it is known that they are not there."""
         if stream.connector != "files" or stream.name.lower() in self._frames:
             return
         folder = Path(revealed(stream.options["path"])).absolute()
-        written = [("the state", self._state_path)]
-        written += [(f"the results of `{o.query}`", o.folder) for o in outlets if o.folder is not None]
-        for what, path in written:
+        for what, path in (("the state", self._state_path), ("results", self._results)):
             if path.absolute().is_relative_to(folder):
                 raise UserError(
                     "folder-in-source",
