@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -252,6 +252,15 @@ def test_a_second_signal_stops_at_once(made_up: MadeUpRun, monkeypatch: pytest.M
     assert raised.value.args == (130,)
 
 
+@pytest.fixture
+def heeds_ctrl_c() -> Iterator[None]:
+    """What a process heeds it lets its children heed; one in the background may not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeds_ctrl_c")
 def test_ctrl_c_while_spark_starts_leaves_nothing_behind(tmp_path: Path) -> None:
     starting = tmp_path / "bin" / "spark-submit"  # Spark starts by this, and ends by itself as late as Java
     starting.parent.mkdir()
@@ -273,6 +282,8 @@ def test_ctrl_c_while_spark_starts_leaves_nothing_behind(tmp_path: Path) -> None
         with pytest.raises(ProcessLookupError):
             os.kill(int((tmp_path / "pid").read_text()), 0)
     finally:
+        process.kill()
+        process.wait()
         with suppress(ProcessLookupError):
             os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
