@@ -146,11 +146,23 @@ def test_names_that_differ_only_in_their_case(place: Path) -> None:
 
 @pytest.mark.usefixtures("no_spark")
 @pytest.mark.parametrize(
-    "options", [{"state": "readings/state"}, {"results": "readings"}], ids=["state", "results"]
+    "options",
+    [{"state": "readings/state"}, {"results": "readings"}, {"results": "linked/results"}],
+    ids=["state", "results", "linked"],
 )
 def test_what_is_written_would_be_read(place: Path, options: dict[str, str]) -> None:
+    (place / "linked").symlink_to(place / "readings")
     places: dict[str, Any] = {name: place / folder for name, folder in options.items()}
     error = refused(place, **places)
+    assert error.code == "folder-in-source"
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_the_results_of_a_query_would_be_read(place: Path) -> None:
+    """Its folder, which has its name, is the stream's."""
+    (place / "results").mkdir()
+    (place / "readings").rename(place / "results" / "high")
+    error = refused(place, SQL.replace("'readings'", "'results/high'"))
     assert error.code == "folder-in-source"
 
 

@@ -23,9 +23,9 @@ from plait.catalog import Catalog
 from plait.cost.units import SPARK
 from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Family, Fragment, Input, Result, Way
-from plait.deployment.native_lowering import NotNativeError, is_in_milliseconds, native_stages
+from plait.deployment.native_lowering import NotNativeError, is_native, native_stages
 from plait.deployment.row_by_row import RowByRow, row_by_row
-from plait.deployment.weaving import can_weave_join, plan_of, whole_scans
+from plait.deployment.weaving import can_weave_join, can_weave_window, plan_of, whole_scans
 from plait.errors import InternalError, UnsupportedError, reported
 from plait.expressions.nodes import TRUE, conjuncts, substitute_columns
 from plait.plan.nodes import Filter, Node, StreamScan, sources_of
@@ -78,9 +78,10 @@ def check_engines(fragments: Iterable[Fragment], workload: Workload, engines: En
 
 
 def results_of(deployment: Deployment, catalog: Catalog) -> list[Result]:
-    """What the admitted queries are to give."""
+    """What the admitted queries are to give, in an order that does not depend on that of their declarations:
+    a state goes by it."""
     results = []
-    for query in deployment.admitted:
+    for query in sorted(deployment.admitted, key=lambda query: query.name.lower()):
         plan = plan_of(deployment, query)
         _check_sources(plan, catalog)
         if len(query.columns) != len(plan.types):
@@ -134,16 +135,15 @@ def _wanted_rows(scan: StreamScan, read: Iterable[RowByRow]) -> Node:
 
 
 def _woven_fragments(results: Sequence[Result], catalog: Catalog) -> Iterator[Fragment]:
-    """A fragment for each family of queries, and one for each query that has none."""
+    """A fragment for each family of queries, and one for each query that has none. A window aggregate that
+    Spark cannot compute by itself may still be a tree of one."""
     by_name = {result.query: result for result in results}
     scans = whole_scans(_plans(results), catalog, with_times=True)
     found = families(((result.query, result.plan) for result in results), scans)
     woven: list[Family] = [tuple(each) for each in found.selects]
-    woven += [
-        tuple(each for each in family if is_in_milliseconds(each.window)) for family in found.aggregates
-    ]
+    woven += [tuple(filter(can_weave_window, family)) for family in found.aggregates]
     woven += [tuple(each) for each in found.joins if can_weave_join(each[0], by_name[each[0].query].plan)]
-    woven = [family for family in woven if len(family) > 1]
+    woven = [each for each in woven if len(each) > 1 or (each and not is_native(by_name[each[0].query].plan))]
     together = {member.query for family in woven for member in family}
     for number, family in enumerate(woven):
         members = tuple(by_name[member.query] for member in family)

@@ -80,6 +80,14 @@ class NotNativeError(Exception):
         self.reasons = reasons
 
 
+def is_native(plan: Node) -> bool:
+    try:
+        native_stages(plan)
+    except NotNativeError:
+        return False
+    return True
+
+
 def native_stages(plan: Node) -> Stages:
     """The stages of a plan, or a `NotNativeError`."""
     reasons = tuple(dict.fromkeys(_window_obstacles(plan)))

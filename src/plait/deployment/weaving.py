@@ -11,7 +11,7 @@ from plait.catalog import Catalog
 from plait.cost.sharing import TreeSize, best_engine, join_cores, tree_cores
 from plait.cost.units import SPARK
 from plait.deployment.deployment import DeployedQuery, Deployment, Operator, SharedJoin, Tree
-from plait.deployment.native_lowering import NotNativeError, is_in_milliseconds, native_stages
+from plait.deployment.native_lowering import is_in_milliseconds, is_native
 from plait.expressions.types import TIMESTAMP
 from plait.plan.nodes import Field, Node, StreamScan, TickWindow, walk_plan
 from plait.sharing.families import families
@@ -19,6 +19,9 @@ from plait.sharing.joins import WovenJoin
 from plait.sharing.trees import WovenAggregate
 from plait.space import OperatorKind
 from plait.windows.edges import edges_of, edges_per_s
+
+# Each partial goes to all windows that hold it. A window that holds more of them is left to the database.
+MAX_TICKS_A_PIECE = 10_000
 
 
 def woven(deployment: Deployment, catalog: Catalog) -> Deployment:
@@ -29,7 +32,7 @@ def woven(deployment: Deployment, catalog: Catalog) -> Deployment:
     return replace(
         deployment,
         trees=tuple(
-            _tree(deployment, site, operators, on_spark=can_weave_windows(family))
+            _tree(deployment, site, operators, on_spark=all(map(can_weave_window, family)))
             for family in found.aggregates
             for site, operators in _by_site(
                 deployment, (queries[member.query] for member in family), OperatorKind.AGGREGATE
@@ -45,9 +48,10 @@ def woven(deployment: Deployment, catalog: Catalog) -> Deployment:
     )
 
 
-def can_weave_windows(family: Iterable[WovenAggregate]) -> bool:
-    """Whether Spark can compute the tree."""
-    return all(is_in_milliseconds(member.window) for member in family)
+def can_weave_window(member: WovenAggregate) -> bool:
+    """Whether a tree that Spark computes can serve the query."""
+    window = member.window
+    return is_in_milliseconds(window) and window.range_us <= MAX_TICKS_A_PIECE * window.slide_us
 
 
 def can_weave_join(join: WovenJoin, plan: Node) -> bool:
@@ -58,11 +62,7 @@ def can_weave_join(join: WovenJoin, plan: Node) -> bool:
     scans = join.key.scans
     if len({scan.stream for scan in scans}) < len(scans):
         return False
-    try:
-        native_stages(plan)
-    except NotNativeError:
-        return False
-    return True
+    return is_native(plan)
 
 
 def plan_of(deployment: Deployment, query: DeployedQuery) -> Node:
@@ -73,8 +73,8 @@ def plan_of(deployment: Deployment, query: DeployedQuery) -> Node:
 def whole_scans(
     plans: Iterable[Node], catalog: Catalog, *, with_times: bool = False
 ) -> dict[str, StreamScan]:
-    """The streams that plans read, by key, with all columns that any of them needs; with the event time if
-    that is asked for, or is all there is."""
+    """The streams that plans read, by key, with all columns that any of them needs, as they are declared;
+    with the event time if that is asked for, or is all there is."""
     wanted: dict[str, dict[str, Field]] = {}
     for plan in plans:
         for scan in (node for node in walk_plan(plan) if isinstance(node, StreamScan)):
@@ -83,10 +83,11 @@ def whole_scans(
         if with_times or not fields:
             event_time = catalog.stream(stream).event_time
             fields.setdefault(event_time, Field(event_time, TIMESTAMP))
-    return {
-        stream.lower(): StreamScan(stream, tuple(fields.values()))
-        for stream, fields in sorted(wanted.items())
-    }
+    scans = {}
+    for stream, fields in sorted(wanted.items()):
+        declared = [column.name for column in catalog.stream(stream).columns]
+        scans[stream.lower()] = StreamScan(stream, tuple(fields[name] for name in declared if name in fields))
+    return scans
 
 
 def _by_site(

@@ -247,6 +247,7 @@ def _integer_literal(text: str, written: str, type_: Type) -> Literal:
 
 
 def _decimal_literal(text: str, value: Decimal) -> Literal:
+    value = value if value else value.copy_abs()  # no negative zero
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     scale = max(0, -exponent)

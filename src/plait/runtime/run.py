@@ -21,7 +21,7 @@ from time import monotonic
 
 import pyarrow as pa
 
-from plait.catalog import Stream, revealed
+from plait.catalog import revealed
 from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Fragment
 from plait.deployment.lowering import Engines, check_engines
@@ -32,7 +32,7 @@ from plait.plan.nodes import sources_of
 from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
 from plait.runtime.assembly import Assembly, assemble, check_results
 from plait.runtime.declarations import declarations_of
-from plait.runtime.outlets import outlets_of
+from plait.runtime.outlets import Outlet, outlets_of
 from plait.runtime.reporting import report
 from plait.runtime.sinks import MemorySink
 from plait.runtime.snapshot import RunProgress
@@ -115,19 +115,20 @@ class Run:
     def start(self) -> None:
         """Begin, or refuse to. When it returns, all queries run."""
         fragments = self._checked_fragments()
+        outlets = outlets_of(self.workload, fragments, self._results)
+        self._check_apart(fragments, outlets.values())
         try:
-            self._begin(fragments)
+            self._begin(fragments, outlets)
         except PlaitError as error:
             raise self._veil.over(error) from None
         except SPARK_ERRORS as error:
             raise self._veil.over(explained(error, "the run")) from None
         Thread(target=self._supervise, name="plait run", daemon=True).start()
 
-    def _begin(self, fragments: tuple[Fragment, ...]) -> None:
+    def _begin(self, fragments: tuple[Fragment, ...], outlets: Mapping[str, Outlet]) -> None:
         with ExitStack() as opened:
             self._state = self._opened_state(fragments)
             opened.callback(self._state.close)
-            outlets = outlets_of(self.workload, fragments, self._results)
             check_results(self._state, fragments, outlets)
             session = self._connect()
             check_file_system(session)
@@ -206,8 +207,6 @@ class Run:
             for name in sorted(sources_of(result.plan)[0]):
                 readers.setdefault(name, result.query)
         self._check_have_rows(readers)
-        for name in readers:
-            self._check_is_apart(catalog.stream(name))
         return fragments
 
     def _check_extent(self) -> None:
@@ -218,14 +217,18 @@ class Run:
         if self.extent.for_seconds is not None and not self.extent.for_seconds >= 0:
             raise UserError("run-time", "the time to run for is no length of time", hint="for example 60.0")
 
-    def _check_is_apart(self, stream: Stream) -> None:
-        """What is written below the folder of a stream would be taken for files of the stream. Of folders
-        that queries name it is known that they are not there."""
-        if stream.connector != "files" or stream.name.lower() in self._frames:
-            return
-        folder = Path(revealed(stream.options["path"])).absolute()
-        for what, path in (("the state", self._state_path), ("results", self._results)):
-            if path.absolute().is_relative_to(folder):
+    def _check_apart(self, fragments: Iterable[Fragment], outlets: Iterable[Outlet]) -> None:
+        """What is written below the folder of a stream would be taken for files of the stream."""
+        written = [("the state", self._state_path)]
+        written += [(f"the results of `{o.query}`", o.folder) for o in outlets if o.folder is not None]
+        places = {path.resolve(): what for what, path in reversed(written)}
+        for key in sorted({key for fragment in fragments for key in fragment.streams} - self._frames.keys()):
+            stream = self.workload.catalog.stream(key)
+            if stream.connector != "files":
+                continue
+            folder = Path(revealed(stream.options["path"])).resolve()
+            what = next((what for path, what in places.items() if path.is_relative_to(folder)), None)
+            if what is not None:
                 raise UserError(
                     "folder-in-source",
                     f"{what} would be written into the folder that the stream `{stream.name}` is read from",

@@ -8,7 +8,9 @@ greatest ranges, and a query keeps the combinations that are within its own.
 A filter that is relaxed to what any query wants lets rows meet that no query wants together: if one wants
 `a.x = 1` and `b.y = 1` and the other `a.x = 2` and `b.y = 2`, the join combines 1 with 2 as well. Queries are
 parted where such combinations would outweigh what sharing saves. Columns that the join makes equal are one
-choice, not two: with `a.x = b.y` there is nothing to combine wrongly.
+choice, not two: with `a.x = b.y` there is nothing to combine wrongly. Likewise the rows that queries with
+short ranges want would be kept and combined for as long as the longest range: these are parted, too, unless
+they want the same rows.
 """
 
 from __future__ import annotations
@@ -102,12 +104,31 @@ def woven_join(query: str, plan: Node, scans: Mapping[str, StreamScan]) -> Woven
     )
 
 
-# So many combinations that nobody wants cost less than another join would, for each query.
+# So many times as many combinations, or rows, as are wanted cost less than another join would.
 _UNWANTED = 4
 
 
 def parted(members: Sequence[WovenJoin]) -> list[list[WovenJoin]]:
     """The queries of one key, in parts that are worth a join each."""
+    return [part for alike in _of_like_ranges(members) for part in _of_like_choices(alike)]
+
+
+def _of_like_ranges(members: Sequence[WovenJoin]) -> list[list[WovenJoin]]:
+    """Parts in which rows are not kept for much longer than those who want them need them."""
+    ranges_us: dict[tuple[Selection, ...], int] = {}
+    for member in members:
+        ranges_us[member.selections] = max(*member.ranges_us, ranges_us.get(member.selections, 0))
+    part_of: dict[tuple[Selection, ...], int] = {}
+    part = count = needed_us = 0
+    for rows in sorted(ranges_us, key=ranges_us.__getitem__):
+        count, needed_us = count + 1, needed_us + ranges_us[rows]
+        if count * ranges_us[rows] > _UNWANTED * needed_us:
+            part, count, needed_us = part + 1, 1, ranges_us[rows]
+        part_of[rows] = part
+    return [[each for each in members if part_of[each.selections] == k] for k in range(part + 1)]
+
+
+def _of_like_choices(members: Sequence[WovenJoin]) -> list[list[WovenJoin]]:
     choices = [_choices(member) for member in members]
     different = [len({each[n] for each in choices}) for n in range(len(choices[0]))]
     if prod(different) <= _UNWANTED * len(members):
@@ -117,7 +138,7 @@ def parted(members: Sequence[WovenJoin]) -> list[list[WovenJoin]]:
     parts: dict[object, list[WovenJoin]] = {}
     for member, chosen in zip(members, choices, strict=True):
         parts.setdefault(chosen[parting], []).append(member)
-    return [part for each in parts.values() for part in parted(each)]
+    return [part for each in parts.values() for part in _of_like_choices(each)]
 
 
 def _choices(member: WovenJoin) -> list[object]:

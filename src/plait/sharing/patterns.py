@@ -134,9 +134,12 @@ def wanted_by_any(selections: Iterable[Selection]) -> Expression:
 
 
 def order(constant: Literal) -> Any:
-    """Constants of one type sort by this as the engines sort them: NaN is the greatest."""
+    """Constants of one type compare by this as the engines compare them: NaN is the greatest, and 0.0 is
+    -0.0."""
     value = constant.value
-    return (math.isnan(value), value) if isinstance(value, float) else value
+    if not isinstance(value, float):
+        return value
+    return (True, 0.0) if math.isnan(value) else (False, value)
 
 
 def _comparison(term: Expression) -> tuple[str, Column, Literal] | None:

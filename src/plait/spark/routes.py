@@ -83,9 +83,9 @@ class _Cells:
 
     def __init__(self, column: Column, selections: Sequence[Selection]) -> None:
         self._column = column
-        constants = {bound.constant for selection in selections for bound in selection.bounds}
-        self._constants = sorted(constants, key=order)
-        self._places = {constant: place for place, constant in enumerate(self._constants)}
+        constants = {order(b.constant): b.constant for selection in selections for b in selection.bounds}
+        self._constants = [constants[key] for key in sorted(constants)]
+        self._places = {key: place for place, key in enumerate(sorted(constants))}
 
     def sql(self, columns: Sequence[str]) -> str:
         """The cell of a row; NULL of no value."""
@@ -96,7 +96,7 @@ class _Cells:
         """The first and the last cell that bounds leave."""
         low, high = -1, 2 * len(self._constants) - 1
         for bound in bounds:
-            cell = 2 * self._places[bound.constant]
+            cell = 2 * self._places[order(bound.constant)]
             if bound.lower:
                 low = max(low, cell + (not bound.included))
             else:

@@ -187,20 +187,39 @@ def test_columns_are_those_of_the_plan() -> None:
         fragments(wrong, catalog)
 
 
-def test_each_admitted_query_is_a_fragment_in_their_order() -> None:
+def test_each_admitted_query_is_a_fragment() -> None:
     made = fragments(*deployed(TWO_QUERIES))
     assert [(each.name, each.only.query, each.only.columns, each.way) for each in made] == [
-        ("b", "b", ("load",), Way.NATIVE),
         ("a", "a", ("code", "load"), Way.NATIVE),
+        ("b", "b", ("load",), Way.NATIVE),
     ]
-    assert [each.streams for each in made] == [("readings",), ("alarms", "readings")]
+    assert [each.streams for each in made] == [("alarms", "readings"), ("readings",)]
+
+
+@pytest.mark.parametrize("engines", Engines)
+def test_fragments_do_not_depend_on_the_order_of_declarations(engines: Engines) -> None:
+    """State is of fragments as they are: of windows and columns by their places."""
+    queries = [
+        "CREATE CONTINUOUS QUERY a AS SELECT sum(load) AS t FROM readings [RANGE 2 MINUTES SLIDE 1 MINUTE];",
+        "CREATE CONTINUOUS QUERY B AS SELECT max(plug) AS t FROM readings [RANGE 1 MINUTE SLIDE 1 MINUTE];",
+        "CREATE CONTINUOUS QUERY c AS SELECT a.code FROM alarms a [RANGE 5 SECONDS], "
+        "readings r [RANGE 5 SECONDS] WHERE a.plug = r.plug;",
+        "CREATE CONTINUOUS QUERY d AS SELECT r.load FROM alarms a [RANGE 5 SECONDS], "
+        "readings r [RANGE 9 SECONDS] WHERE a.plug = r.plug;",
+        "CREATE CONTINUOUS QUERY e AS SELECT worker FROM visits;",
+    ]
+    made = [
+        fragments(*deployed("".join(ordered)), together=True, engines=engines)
+        for ordered in (queries, queries[::-1])
+    ]
+    assert made[0] == made[1]
 
 
 def test_queries_that_read_a_stream_in_common_run_together() -> None:
     alone = "CREATE CONTINUOUS QUERY c AS SELECT worker FROM visits;"
     made = fragments(*deployed(alone + TWO_QUERIES), together=True)
-    assert [[result.query for result in each.results] for each in made] == [["c"], ["b", "a"]]
-    assert [each.streams for each in made] == [("visits",), ("alarms", "readings")]
+    assert [[result.query for result in each.results] for each in made] == [["a", "b"], ["c"]]
+    assert [each.streams for each in made] == [("alarms", "readings"), ("visits",)]
     assert {each.way for each in made} == {Way.SHARED}
     assert len({each.name for each in made}) == 2
 
@@ -214,7 +233,7 @@ def test_queries_are_brought_together_by_one_that_reads_the_streams_of_both() ->
     assert len(fragments(*deployed(queries), together=True)) == 3
     both = queries + TWO_QUERIES
     made = fragments(*deployed(both), together=True)
-    assert [[result.query for result in each.results] for each in made] == [["e"], ["c", "d", "b", "a"]]
+    assert [[result.query for result in each.results] for each in made] == [["a", "b", "c", "d"], ["e"]]
 
 
 def test_a_stream_is_read_once_with_all_columns_that_any_query_needs() -> None:
@@ -251,6 +270,14 @@ def on_spark(*queries: str) -> list[tuple[Way, list[str]]]:
     made = fragments(deployment, workload.catalog, together=True, engines=Engines.SPARK)
     check_engines(made, workload, Engines.SPARK)
     return [(each.way, [result.query for result in each.results]) for each in made]
+
+
+def test_a_window_that_holds_rows_at_many_ticks_is_a_tree_of_one() -> None:
+    counts = "SELECT count(*) AS n FROM readings [RANGE {} SLIDE 1 SECOND]"
+    assert on_spark(counts.format("20 SECONDS")) == [(Way.WOVEN, ["q0"])]
+    assert on_spark(counts.format("10 SECONDS")) == [(Way.NATIVE, ["q0"])]
+    with pytest.raises(UnsupportedError, match="holds each row at 86,400 ticks"):
+        on_spark(counts.format("1 DAY"), counts.format("20 SECONDS"))
 
 
 def test_families_are_woven_and_other_queries_run_alone() -> None:

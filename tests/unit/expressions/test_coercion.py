@@ -203,6 +203,7 @@ def test_a_date_moved_by_whole_days_stays_a_date(interval_us: int, result: Type)
         ("1e0", 1.0, DOUBLE),
         ("-1.5E-3", -0.0015, DOUBLE),
         ("-0e0", 0.0, DOUBLE),
+        ("-0.00", Decimal("0.00"), decimal(2, 2)),
         ("5Y", 5, TINYINT),
         ("5s", 5, SMALLINT),
         ("5L", 5, BIGINT),

@@ -211,12 +211,12 @@ def finished(node: Node, shaped: Shaped) -> Node:
     return Project(Filter(node, conjunction(terms)), tuple(map(whole, shaped.shape.expressions)))
 
 
-def _parts(*filters: str, on: str = "a.k = b.k") -> list[set[str]]:
+def _parts(*filters: str, on: str = "a.k = b.k", ranges_s: Sequence[int] = ()) -> list[set[str]]:
     """Which of the queries with these filters are one join; they are called q0, q1, …"""
     queries = "".join(
-        f"CREATE CONTINUOUS QUERY q{n} AS SELECT a.v, b.w FROM a [RANGE 5 SECONDS], b [RANGE 5 SECONDS] "
-        f"WHERE {on} AND {each};"
-        for n, each in enumerate(filters)
+        f"CREATE CONTINUOUS QUERY q{n} AS SELECT a.v, b.w FROM a [RANGE {range_s} SECONDS], "
+        f"b [RANGE 5 SECONDS] WHERE {on} AND {each};"
+        for n, (each, range_s) in enumerate(zip(filters, ranges_s or [5] * len(filters), strict=True))
     )
     declared = "".join(
         f"CREATE STREAM {name} (k INT, v INT, w INT, at TIMESTAMP, WATERMARK FOR at AS at);" for name in "ab"
@@ -248,3 +248,11 @@ def test_equal_columns_are_one_choice() -> None:
 def test_bounds_are_choices_too() -> None:
     assert len(_parts(*(f"a.v > {n} AND b.w < {n}" for n in range(30)))) == 30
     assert len(_parts(*(f"a.v > {n}" for n in range(30)))) == 1
+
+
+def test_rows_are_not_kept_for_long_for_queries_with_short_ranges() -> None:
+    each_its_own = [f"a.k = {n}" for n in range(20)]
+    assert _parts(*each_its_own, ranges_s=[60] * 19 + [86_400]) == [{f"q{n}" for n in range(19)}, {"q19"}]
+    assert len(_parts(*each_its_own, ranges_s=[60, *range(61, 80)])) == 1
+    all_the_same = ["a.k > b.w"] * 20
+    assert len(_parts(*all_the_same, ranges_s=[60] * 19 + [86_400])) == 1

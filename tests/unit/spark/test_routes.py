@@ -26,7 +26,7 @@ from tests.workloads.predicates import (
 
 from plait.engines.duckdb import Database
 from plait.expressions.nodes import Column, Literal, conjunction
-from plait.expressions.types import INT
+from plait.expressions.types import DOUBLE, INT
 from plait.sharing.joins import shifted
 from plait.sharing.patterns import Bound, Pattern, Selection, order
 from plait.spark.routes import Routes, _Cells
@@ -124,6 +124,15 @@ def leaves(bound: Bound, value: Literal) -> bool:
     if here == there:
         return bound.included
     return bool(there < here) == bound.lower
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_zero_is_one_constant_whatever_its_sign(zero: float) -> None:
+    column = Column(0, DOUBLE)
+    until = [Bound(Literal(value, DOUBLE), lower=False, included=True) for value in (zero, -zero)]
+    pattern = Pattern(frozenset(), bounded=column)
+    cells = _Cells(column, [Selection(pattern, (), (bound,)) for bound in until])
+    assert cells.interval(until[:1]) == cells.interval(until[1:]) == (-1, 0)
 
 
 # What stands in the table

@@ -5,7 +5,8 @@ watermark moves, the ticks that it has passed are answered by statements whose n
 number of queries or windows:
 
 1. Which ticks there are: those of each window that hold a piece with rows. Each is a range of pieces,
-   `(low, high]`.
+   `(low, high]`. Only pieces are looked at that a window can hold that has a tick now: a long window costs
+   little until its tick comes.
 2. If all that a window needs is exact, and most groups have rows in most pieces, prefix sums: the sums up to
    `high` less those up to `low`, of every group. Otherwise the pieces of each range are put together.
 3. One statement a shape turns the rows of its queries' windows into result rows, each with its query.
@@ -24,6 +25,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from plait.engines.duckdb import Database
+from plait.engines.incremental.bands import Band
+from plait.engines.incremental.statements import within
 from plait.engines.shared.askers import Asker, AskerTable, asker_tables, create_table
 from plait.engines.shared.routing import Routing, wanted_ids
 from plait.expressions.aggregates import AggregateCall, aggregate_type
@@ -96,7 +99,7 @@ class Tree:
             ),
         )
         self._routing = Routing(name, [self._key.pattern], [(each,) for each in self._variants])
-        self._longest_us = max(member.window.range_us for member in members)
+        self._distinct_windows = {member.window for member in members}
 
     # What is stored
 
@@ -182,7 +185,7 @@ class Tree:
         found = wanted_ids(database, self._routing, rows, columns, self._key.pattern)
         in_gaps = {
             window: {id_ for (id_,) in database.fetch(f"SELECT id FROM {rows} WHERE {_is_in_gap(window)}")}
-            for window in {member.window for member in self._members}
+            for window in self._distinct_windows
             if window.range_us < window.slide_us
         }
         for member in self._members:
@@ -190,7 +193,8 @@ class Tree:
             yield member.query, self.stream, ids - in_gaps.get(member.window, set())
 
     def forget(self, database: Database, watermark_us: int) -> None:
-        database.execute(f"DELETE FROM {self._name} WHERE edge < {watermark_us - self._longest_us}")
+        longest_us = max(window.range_us for window in self._distinct_windows)
+        database.execute(f"DELETE FROM {self._name} WHERE edge < {watermark_us - longest_us}")
 
     # What is given
 
@@ -199,49 +203,62 @@ class Tree:
     ) -> Iterator[tuple[tuple[str, ...], pa.Table]]:
         """The rows of all ticks after `before_us` and up to `now_us`: the queries, by number, and a table
         whose first column is that number."""
+        closing = [window for window in self._distinct_windows if _first_tick_us(window, before_us) <= now_us]
+        if not closing:
+            return
+        pieces = Band(before_us - max(window.range_us for window in closing), now_us)
         edges, ticks = f"{self._name}_edges", f"{self._name}_ticks"
         database.execute(
             f"CREATE OR REPLACE TEMP TABLE {edges} AS "
             "SELECT edge, row_number() OVER (ORDER BY edge) AS place "
-            f"FROM (SELECT DISTINCT edge FROM {self._name} WHERE edge < {now_us})"
+            f"FROM (SELECT DISTINCT edge FROM {self._name} WHERE {within('edge', pieces)})"
         )
         database.execute(f"CREATE OR REPLACE TEMP TABLE {ticks} AS {self._ticks(edges, before_us, now_us)}")
-        is_dense = self._is_dense(database, edges, now_us)
+        is_dense = self._is_dense(database, edges, pieces)
         for statement, askers in self._askers.items():
             by_prefix = statement.exact and is_dense
-            finals = self._prefix_finals(edges, ticks) if by_prefix else self._joined_finals(edges, ticks)
-            yield askers.queries, database.fetch_arrow(self._shaped(finals, statement, askers))
+            finals = self._prefix_finals if by_prefix else self._joined_finals
+            yield (
+                askers.queries,
+                database.fetch_arrow(self._shaped(finals(edges, ticks, pieces), statement, askers)),
+            )
 
-    def _is_dense(self, database: Database, edges: str, now_us: int) -> bool:
+    def _is_dense(self, database: Database, edges: str, pieces: Band) -> bool:
         """Whether most groups have rows in most pieces: prefix sums have a row for each of both."""
-        ((partials,),) = database.fetch(f"SELECT count(*) FROM {self._name} WHERE edge < {now_us}")
-        ((pieces,),) = database.fetch(f"SELECT count(*) FROM {edges}")
-        if partials * pieces <= _FEW:
+        partials = f"FROM {self._name} WHERE {within('edge', pieces)}"
+        ((count,),) = database.fetch(f"SELECT count(*) {partials}")
+        ((places,),) = database.fetch(f"SELECT count(*) FROM {edges}")
+        if count * places <= _FEW:
             return True
         group = ", ".join(["variant", *self._key_names])
-        ((groups,),) = database.fetch(f"SELECT count(*) FROM (SELECT DISTINCT {group} FROM {self._name})")
-        return bool(groups * pieces <= max(_FEW, _SPARSE * partials))
+        ((groups,),) = database.fetch(f"SELECT count(*) FROM (SELECT DISTINCT {group} {partials})")
+        return bool(groups * places <= max(_FEW, _SPARSE * count))
 
     def _ticks(self, edges: str, before_us: int, now_us: int) -> str:
-        # The first tick after an edge. The remainder is taken twice: that of a negative number is negative.
-        start = f"greatest(edge, {before_us}::BIGINT)"
-        after = f"{start} - (({start} - o) % s + s) % s + s"
+        # The first tick after a time. The remainder is taken twice: that of a negative number is negative.
+        after = "{0} - (({0} - o) % s + s) % s + s"
+        before = f"{before_us}::BIGINT"
+        first = after.format(f"greatest(edge, {before})")
         return (
             "WITH x AS (SELECT DISTINCT target, variant, r, "
-            f"unnest(generate_series({after}, least(edge + r, {now_us}), s)) AS tick "
-            f"FROM {self._windows}, {edges}) "
+            f"unnest(generate_series({first}, least(edge + r, {now_us}), s)) AS tick "
+            f"FROM {self._windows} JOIN {edges} ON edge > {before} - r "
+            f"WHERE {after.format(before)} <= {now_us}) "
             "SELECT target, variant, tick, high.place AS high, coalesce(low.place, 0) AS low FROM x "
             f"ASOF JOIN {edges} AS high ON x.tick > high.edge "
             f"ASOF LEFT JOIN {edges} AS low ON x.tick - x.r > low.edge"
         )
 
-    def _merged(self) -> str:
-        """The partials of each piece, variant and group as one row."""
+    def _merged(self, pieces: Band) -> str:
+        """The partials of each of these pieces, variant and group as one row."""
         groups = ["edge", "variant", *self._key_names]
         kept = [f"{_merge_sql(each, f'p{n}')} AS p{n}" for n, each in enumerate(self._partials)]
-        return f"SELECT {', '.join([*groups, *kept])} FROM {self._name} GROUP BY {', '.join(groups)}"
+        return (
+            f"SELECT {', '.join([*groups, *kept])} FROM {self._name} WHERE {within('edge', pieces)} "
+            f"GROUP BY {', '.join(groups)}"
+        )
 
-    def _prefix_finals(self, edges: str, ticks: str) -> str:
+    def _prefix_finals(self, edges: str, ticks: str, pieces: Band) -> str:
         """The exact partials of each tick, by prefix sums."""
         exact = [n for n, each in enumerate(self._partials) if each.is_exact]
         group = ["variant", *self._key_names]
@@ -253,7 +270,7 @@ class Tree:
         ]
         differences = [f"high.p{n} - coalesce(low.p{n}, 0) AS p{n}" for n in exact]
         return (
-            f"WITH m AS MATERIALIZED ({self._merged()}), "
+            f"WITH m AS MATERIALIZED ({self._merged(pieces)}), "
             f"g AS (SELECT DISTINCT {', '.join(group)} FROM m), "
             f"c AS MATERIALIZED (SELECT e.place, {', '.join([*(f'g.{name}' for name in group), *sums])} "
             f"FROM {edges} AS e CROSS JOIN g LEFT JOIN m ON m.edge = e.edge AND "
@@ -264,7 +281,7 @@ class Tree:
             "WHERE high.p0 > coalesce(low.p0, 0)"
         )
 
-    def _joined_finals(self, edges: str, ticks: str) -> str:
+    def _joined_finals(self, edges: str, ticks: str, pieces: Band) -> str:
         """All partials of each tick, from the pieces that it is made of."""
         group = ["target", "tick", *(f"m.{name}" for name in ("variant", *self._key_names))]
         kept = [f"{_merge_sql(each, f'm.p{n}')} AS p{n}" for n, each in enumerate(self._partials)]
@@ -272,7 +289,7 @@ class Tree:
             f"SELECT {', '.join([*group, *kept])} FROM (SELECT target, variant, tick, "
             f"unnest(generate_series(low + 1, high)) AS place FROM {ticks}) AS t "
             f"JOIN {edges} AS e USING (place) "
-            f"JOIN ({self._merged()}) AS m ON m.edge = e.edge AND m.variant = t.variant "
+            f"JOIN ({self._merged(pieces)}) AS m ON m.edge = e.edge AND m.variant = t.variant "
             f"GROUP BY {', '.join(group)}"
         )
 
@@ -328,6 +345,10 @@ class Tree:
     @property
     def _key_names(self) -> list[str]:
         return [f"k{n}" for n in range(len(self._key.keys))]
+
+
+def _first_tick_us(window: TickWindow, after_us: int) -> int:
+    return after_us - (after_us - window.offset_us) % window.slide_us + window.slide_us
 
 
 def _is_in_gap(window: TickWindow) -> str:

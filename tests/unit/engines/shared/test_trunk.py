@@ -329,6 +329,23 @@ def test_the_state_stays_bounded(path: Path, name: str) -> None:
     assert running.stored_rows() <= (4 * 3 if "ROWS" in select else 0)
 
 
+def test_a_window_costs_little_until_its_tick_comes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Partials of a whole day are not looked at for a tick of a short window, nor anything without a tick."""
+    running = Running(COUNTS.replace("10 SECONDS", "1 DAY SLIDE 1 HOUR"), path)
+    statements: list[str] = []
+    fetch_arrow = Database.fetch_arrow
+
+    def noted(database: Database, sql: str) -> pa.Table:
+        statements.append(sql)
+        return fetch_arrow(database, sql)
+
+    monkeypatch.setattr(Database, "fetch_arrow", noted)
+    for batch, second in enumerate((1, 100, 3599, 3611, 3700)):
+        running.apply(batch, a=[(1, 1, second)])
+    assert len(statements) == 3  # when there is a watermark at all, at noon, and at one o'clock
+    assert running.published.rows == [(1, 3, at(3600))]
+
+
 @pytest.mark.usefixtures("either")
 @pytest.mark.parametrize("select", [COUNTS, PAIRS, ROW_SUMS])
 def test_a_batch_deletes_before_it_inserts(path: Path, monkeypatch: pytest.MonkeyPatch, select: str) -> None:
