@@ -55,14 +55,17 @@ def session(tmp_path: Path, spark: SparkSession) -> plait.Session:
     return plait.open(tmp_path / "queries.sql", spark=spark)
 
 
+def waiting(running: plait.Running, query: str) -> str:
+    return next(each.waiting for each in running.progress().queries if each.name == query)
+
+
 def test_no_query_waits_for_a_stream_that_it_does_not_read(session: plait.Session, tmp_path: Path) -> None:
     """All are one streaming query, and `alarms` brings nothing at first."""
     with session.run(state=tmp_path / "state", results=tmp_path / "results", trigger_seconds=0.2) as running:
         wait_until(lambda: len(running.results("totals")) == 3)
         assert len(running.results("of_1")) == 2
         assert not len(running.results("at_once"))
-        waiting = {query.name: query.waiting for query in running.progress().queries}
-        assert waiting["at_once"] == "no data yet in alarms"
+        wait_until(lambda: waiting(running, "at_once") == "no data yet in alarms")
         (tmp_path / "alarms" / "1.csv").write_text(ALARMS)
         wait_until(lambda: len(running.results("at_once")) == 1)
         running.drain()

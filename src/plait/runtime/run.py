@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from os.path import realpath
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
@@ -221,12 +222,12 @@ class Run:
         """What is written below the folder of a stream would be taken for files of the stream."""
         written = [("the state", self._state_path)]
         written += [(f"the results of `{o.query}`", o.folder) for o in outlets if o.folder is not None]
-        places = {path.resolve(): what for what, path in reversed(written)}
+        places = {Path(realpath(path)): what for what, path in reversed(written)}
         for key in sorted({key for fragment in fragments for key in fragment.streams} - self._frames.keys()):
             stream = self.workload.catalog.stream(key)
             if stream.connector != "files":
                 continue
-            folder = Path(revealed(stream.options["path"])).resolve()
+            folder = Path(realpath(revealed(stream.options["path"])))
             what = next((what for path, what in places.items() if path.is_relative_to(folder)), None)
             if what is not None:
                 raise UserError(
