@@ -23,7 +23,7 @@ from tests.java_options import QUICK
 from plait.spark.session import session
 
 VARIANTS = 3
-CLASSES = {"any": KINDS, "spark": ("filter", "join", "aggregate", "aggregate")}
+CLASSES = {"any": KINDS, "duckdb": KINDS, "spark": ("filter", "join", "aggregate", "aggregate")}
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the first workload")
     parser.add_argument("--query", help="check this query of that workload alone, such as q7")
     parser.add_argument("--alone", action="store_true", help="also each query by itself, which takes long")
-    parser.add_argument("--engines", choices=("any", "spark"), default="any")
+    parser.add_argument("--engines", choices=tuple(CLASSES), default="any")
     asked = parser.parse_args()
     spark = session(settings={"spark.driver.extraJavaOptions": QUICK})
     tally, seed = Tally(), asked.seed

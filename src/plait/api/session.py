@@ -197,10 +197,10 @@ class Session:
 
         It goes on until it is stopped or, with `for_seconds`, the time is over. With `available_now` all data
         that is there is processed; with `drain` the streams count as ended after that, which closes every
-        window. With the engines `spark`, nothing is computed outside Spark. What is in the folder `state` is
-        gone on with. `streams` gives the rows of streams without connector, as streaming DataFrames. `master`
-        and `log` are for a Spark that is started for this, if this process has none: where it runs, this
-        machine unless given, and whether it shows its logs.
+        window. With the engines `spark` nothing is computed outside Spark, with `duckdb` everything in
+        DuckDB. What is in the folder `state` is gone on with. `streams` gives the rows of streams without
+        connector, as streaming DataFrames. `master` and `log` are for a Spark that is started for this, if
+        this process has none: where it runs, this machine unless given, and whether it shows its logs.
         """
         from plait.runtime.run import Extent, Run
 
@@ -273,6 +273,8 @@ class Session:
 def _engines(name: str) -> Engines:
     if name not in [*Engines]:
         raise UserError(
-            "unknown-engines", f"there are no engines `{name}`", hint="any, or spark for nothing but Spark"
+            "unknown-engines",
+            f"there are no engines `{name}`",
+            hint="any; or spark or duckdb, which then computes everything",
         )
     return Engines(name)

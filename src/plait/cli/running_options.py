@@ -31,5 +31,5 @@ def engines_option(function: Decorated) -> Decorated:
         default=Engines.ANY.value,
         show_default=True,
         type=click.Choice([each.value for each in Engines]),
-        help="spark: nothing is computed outside Spark.",
+        help="spark: nothing is computed outside Spark; duckdb: nothing but DuckDB computes.",
     )(function)

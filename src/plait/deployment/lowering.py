@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
+from typing import assert_never
 
 from plait.catalog import Catalog
 from plait.cost.units import SPARK
@@ -40,17 +41,29 @@ class Engines(StrEnum):
 
     ANY = "any"
     SPARK = "spark"
+    DUCKDB = "duckdb"
 
 
 def fragments(
     deployment: Deployment, catalog: Catalog, *, together: bool = False, engines: Engines = Engines.ANY
 ) -> tuple[Fragment, ...]:
     """What runs for the admitted queries: each by itself, or `together` what they have in common, on the
-    engine that the deployment says, or on Spark alone; `check_engines` says which of them that cannot do."""
+    engine that the deployment says, in the database alone, or on Spark alone; `check_engines` says which of
+    them that cannot do."""
     results = results_of(deployment, catalog)
+    if not together and engines is Engines.DUCKDB:
+        return tuple(shared_fragment(result.query, [result], catalog) for result in results)
     if not together:
         return tuple(fragment(result, catalog) for result in results)
-    names = {result.query for result in results} if engines is Engines.SPARK else _for_spark(deployment)
+    match engines:
+        case Engines.ANY:
+            names = _for_spark(deployment)
+        case Engines.SPARK:
+            names = {result.query for result in results}
+        case Engines.DUCKDB:
+            names = set()
+        case _:
+            assert_never(engines)
     woven = _woven_fragments([each for each in results if each.query in names], catalog)
     rest = _connected([each for each in results if each.query not in names])
     return (

@@ -10,7 +10,7 @@ import plait
 from plait.deployment.fragments import Result
 from plait.deployment.lowering import fragment, shared_fragment
 from plait.deployment.stage_text import fragment_text
-from plait.errors import UnsupportedError
+from plait.errors import UnsupportedError, UserError
 from plait.rewrite import canonicalise
 from plait.space import stream_of
 
@@ -171,6 +171,17 @@ def test_what_queries_that_run_together_share_and_when_results_come(queries: lis
     texts = (f"CREATE CONTINUOUS QUERY q{number} AS {query};" for number, query in enumerate(queries))
     explained = plait.open_text(CATALOG + "".join(texts)).explain("q0", results="out")
     assert explained.splitlines()[-2].strip() == last
+
+
+def test_a_query_by_itself_is_computed_in_duckdb_if_that_is_asked_for() -> None:
+    session = plait.open_text(
+        f"{CATALOG} CREATE CONTINUOUS QUERY high AS SELECT load FROM readings WHERE load > 15;"
+    )
+    explained = session.explain("high", planner="independent", engines="duckdb")
+    assert explained.startswith("high is computed in DuckDB, from streams that are read once\n\n  1. read")
+    with pytest.raises(UserError, match="there are no engines `flink`") as raised:
+        session.explain("high", engines="flink")
+    assert "duckdb" in raised.value.hint
 
 
 def test_a_query_that_spark_can_compute_is_explained_beside_one_that_it_cannot() -> None:

@@ -11,7 +11,7 @@ from plait import language
 from plait.cost.recost import disagreements
 from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Way
-from plait.deployment.lowering import fragments
+from plait.deployment.lowering import Engines, fragments
 from plait.planners import driver
 
 STREAMS = """
@@ -84,6 +84,19 @@ def test_spark_takes_over_where_it_has_many_cores(site: str, way: Way) -> None:
         ("tens", "sliding", "one", "two"), way
     )
     assert ways["others"] is (Way.SHARED if way is Way.SHARED else Way.NATIVE)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_duckdb_computes_everything_if_it_is_to(together: bool) -> None:
+    """Also what the plan has chosen Spark for, and what Spark's operators could compute."""
+    planner = "plait" if together else "independent"
+    workload, report = planned(WINDOWS + JOINS, site="CREATE SITE big WITH (cores = 64);", planner=planner)
+    assert {each.engine for each in report.deployment.shared} == ({"spark"} if together else set())
+    running = fragments(report.deployment, workload.catalog, together=together, engines=Engines.DUCKDB)
+    assert {each.way for each in running} == {Way.SHARED}
+    names = [query.name for query in workload.queries.values()]
+    queries = [[result.query for result in each.results] for each in running]
+    assert queries == ([names] if together else [[name] for name in names])
 
 
 def test_spark_is_no_choice_for_what_it_cannot_share() -> None:

@@ -107,14 +107,15 @@ def _groups(folder: Path, session: SparkSession, size: _Size, report: Report, ob
     """Both engines with ever more groups, and whether the plan chooses the quicker one."""
     regrets = []
     for groups in GROUPS:
-        observer(f"{groups:,} groups")
+        observer(f"writing the rows of {groups:,} groups")
         stored = folder / f"groups_{groups}"
         aggregates.write_readings(stored, size.grouped_rows, size.files, groups)
         sql = aggregates.having_sql(stored, aggregates.ROWS_PER_S / groups)
         kept = [f"busiest_{range_s}_{slide_s}" for range_s, slide_s in aggregates.FEW_WINDOWS]
-        ways = {DUCKDB: Together(sql, session, kept=kept)()}
-        observer(f"{groups:,} groups on Spark's operators alone")
-        ways[SPARK] = Together(sql, session, engines="spark", kept=kept)()
+        ways = {}
+        for engine in (DUCKDB, SPARK):
+            observer(f"{groups:,} groups in {engine}")
+            ways[engine] = Together(sql, session, engines=engine, kept=kept)()
         for engine, each in ways.items():
             report.figures |= _costs(f"groups_{groups}_{engine}", each)
         (tree,) = plan(language.load_text(sql)).deployment.trees
