@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -68,6 +71,34 @@ def test_queries_of_the_busiest_groups_have_rows_of_few(groups: int, tmp_path: P
     ticks = rows / aggregates.ROWS_PER_S / min(slide for _, slide in aggregates.FEW_WINDOWS)
     assert any(given)
     assert max(given) < 0.1 * groups * ticks
+
+
+def test_groups_are_computed_on_each_engine_alone_and_medians_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = {"duckdb": [2.0, 9.0, 1.0], "spark": [3.0, 3.0, 0.1]}
+    ran: list[str] = []
+
+    class Made:
+        def __init__(self, sql: str, session: object, *, engines: str, kept: Sequence[str]) -> None:
+            del sql, session
+            self._engine = engines
+            self._tables = {name: pa.table({"n": [1]}) for name in kept}
+
+        def __call__(self) -> sides.Measured:
+            runs = ran.count(self._engine)
+            ran.append(self._engine)
+            return sides.Measured(seconds[self._engine][runs % 3], 1, 0.0, 0.0, self._tables)
+
+    monkeypatch.setattr(comparisons, "Together", Made)
+    monkeypatch.setattr(comparisons, "GROUPS", (100,))
+    report = Report("sharing", False)
+    size = replace(comparisons._FULL, grouped_rows=1_000, spark_runs=3)
+    comparisons._groups(tmp_path, cast(Any, None), size, report, lambda _: None)
+    assert ran == ["duckdb", "spark"] * 3
+    assert report.figures["groups_100_duckdb_seconds"] == 2.0
+    assert report.figures["groups_100_spark_seconds"] == 3.0
+    assert all(claim.holds for claim in report.claims)
 
 
 def test_equal_rows_are_some_rows() -> None:

@@ -112,12 +112,12 @@ def _groups(folder: Path, session: SparkSession, size: _Size, report: Report, ob
         aggregates.write_readings(stored, size.grouped_rows, size.files, groups)
         sql = aggregates.having_sql(stored, aggregates.ROWS_PER_S / groups)
         kept = [f"busiest_{range_s}_{slide_s}" for range_s, slide_s in aggregates.FEW_WINDOWS]
-        ways = {}
-        for engine in (DUCKDB, SPARK):
-            observer(f"{groups:,} groups in {engine}")
-            ways[engine] = Together(sql, session, engines=engine, kept=kept)()
-        for engine, each in ways.items():
-            report.figures |= _costs(f"groups_{groups}_{engine}", each)
+        keys = {engine: f"groups_{groups}_{engine}" for engine in (DUCKDB, SPARK)}
+        cases = {key: Together(sql, session, engines=engine, kept=kept) for engine, key in keys.items()}
+        measured = _in_turn(cases, size.spark_runs, observer)
+        for key, each in measured.items():
+            report.figures |= _costs(key, each)
+        ways = {engine: measured[key] for engine, key in keys.items()}
         (tree,) = plan(language.load_text(sql)).deployment.trees
         report.figures[f"groups_{groups}_chosen"] = tree.engine
         regrets.append(ways[tree.engine].seconds / min(each.seconds for each in ways.values()))
