@@ -101,13 +101,64 @@ def test_groups_are_computed_on_each_engine_alone_and_medians_count(
     assert all(claim.holds for claim in report.claims)
 
 
+def gate_rows(*flights: int) -> pa.Table:
+    return pa.table({"num": flights, "gate": ["A1" for _ in flights]})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "found"),
+    [
+        ("", []),
+        ("joins of 10 any", ["gate_0001 among 10"]),
+        ("joins of 100 any", ["gate_0001 among 100"]),
+        ("joins of 300 any", ["gate_0001 among 300"]),
+        ("joins of 10 spark", ["gate_0001 on Spark alone"]),
+        ("ranges of 10 any", ["gates_0000 among 10"]),
+        ("ranges of 300 any", ["gates_0000 among 300"]),
+    ],
+)
+def test_rows_of_all_joins_are_held_against_plain_spark(
+    wrong: str, found: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first_of = {gate.name: gate.first for gate in (*joins.single_flights(10), *joins.ranges_of_flights(10))}
+
+    class Made:
+        def __init__(self, sql: str, session: object, *, engines: str, kept: Sequence[str]) -> None:
+            del session
+            kind = "ranges" if "BETWEEN" in sql else "joins"
+            self._tables = {name: gate_rows(first_of[name]) for name in kept}
+            if wrong == f"{kind} of {sql.count('CONTINUOUS QUERY')} {engines}":
+                self._tables[kept[0]] = gate_rows(first_of[kept[0]], first_of[kept[0]])
+
+        def __call__(self) -> sides.Measured:
+            return sides.Measured(1.0, 1, 0.0, 0.0, self._tables)
+
+    of_flights = {gate.name: gate_rows(gate.first) for gate in joins.single_flights(10)}
+    of_all = gate_rows(*(gate.first for gate in joins.ranges_of_flights(10)), 5_000)
+    monkeypatch.setattr(comparisons, "Together", Made)
+    monkeypatch.setattr(joins, "write_airline", lambda *_: None)
+    monkeypatch.setattr(sides, "plain_spark", lambda *_: sides.Measured(10.0, 1, 0.0, 0.0, of_flights))
+    monkeypatch.setattr(sides, "plain_rows", lambda *_: of_all)
+    report = Report("sharing", True)
+    comparisons._joins(tmp_path, cast(Any, None), comparisons._QUICK, report, lambda _: None)
+    compared = [claim for claim in report.claims if claim.source == "plain Spark"]
+    assert [claim.why_not for claim in compared if not claim.holds] == found
+    assert report.figures["joins_queries_compared"] == 40
+    assert report.figures["range_filters_queries_compared"] == 20
+
+
+def test_the_rows_of_a_query_are_among_those_of_all_flights() -> None:
+    assert joins.ranges_of_flights(300)[:10] == joins.ranges_of_flights(10)
+    assert joins.of_gate(joins.Gate("g", 3, 5), gate_rows(2, 3, 5, 6, 4)) == gate_rows(3, 5, 4)
+
+
 def test_equal_rows_are_some_rows() -> None:
     report = Report("sharing", True)
     empty = sides.Measured(1.0, 0, 0.0, 0.0, {"q": pa.table({"n": pa.array([], pa.int64())})})
     some = sides.Measured(1.0, 1, 0.0, 0.0, {"q": pa.table({"n": [1]})})
     other = sides.Measured(1.0, 1, 0.0, 0.0, {"q": pa.table({"n": [2]})})
     for ours, theirs in ((empty, empty), (some, some), (some, other)):
-        comparisons._no_difference(report, "same", "them", {"": ours}, theirs)
+        comparisons._no_difference(report, "same", "them", {"": ours}, theirs.tables)
     assert [claim.holds for claim in report.claims] == [False, True, False]
     assert report.claims[2].why_not == "q"
 

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from plait import language
 from plait.benchmarks.report import Claim, Observer, Report
 from plait.benchmarks.sharing import aggregates, floor, joins, live, sides
-from plait.benchmarks.sharing.sides import Measured, Together
+from plait.benchmarks.sharing.sides import Measured, Tables, Together
 from plait.cost.units import DUCKDB, SPARK
 from plait.planners.driver import plan
 from plait.spark.execution import Session as SparkSession
@@ -25,6 +25,7 @@ from plait.spark.session import session, stop
 AGGREGATE_COUNTS = (1, 20, 50, 200, 1000)
 GROUPS = (100, 10_000, 1_000_000)
 JOIN_COUNTS = (10, 100, 300)
+RANGE_COUNTS = (10, 300)
 PLAIN_AGGREGATES, PLAIN_JOINS = 20, 10
 
 
@@ -92,7 +93,8 @@ def _aggregates(folder: Path, session: SparkSession, size: _Size, report: Report
     _speedup(report, "aggregates_spark_only_speedup_over_plain_spark_at_20", plain, spark_only, 4)
     _cost_ratio(report, "aggregates_cost_of_200_over_1", measured["aggregates_200"], one, 1.5)
     _cost_ratio(report, "aggregates_cost_of_1000_over_1", measured["aggregates_1000"], one, 2.5)
-    _same_rows(report, "aggregates", {"together": ours, "on Spark alone": spark_only}, plain)
+    compared = {f"among {n}": measured[f"aggregates_{n}"] for n in AGGREGATE_COUNTS if n >= PLAIN_AGGREGATES}
+    _same_rows(report, "aggregates", compared | {"on Spark alone": spark_only}, plain.tables)
     observer("the floor: Spark's micro-batches without work, and DuckDB without Spark")
     empty_s = median(floor.empty_batches_s(folder, session) for _ in range(size.runs))
     database_s = median(floor.database_s(folder, few) for _ in range(size.runs))
@@ -122,25 +124,23 @@ def _groups(folder: Path, session: SparkSession, size: _Size, report: Report, ob
         report.figures[f"groups_{groups}_chosen"] = tree.engine
         regrets.append(ways[tree.engine].seconds / min(each.seconds for each in ways.values()))
         claim = f"{groups:,} groups: the rows of both engines are the same"
-        _no_difference(report, claim, "Spark", {"": ways[DUCKDB]}, ways[SPARK])
+        _no_difference(report, claim, "Spark", {"": ways[DUCKDB]}, ways[SPARK].tables)
     _claim(report, "finals_choice_regret_max", max(regrets), 1.2, below=True)
 
 
 def _joins(folder: Path, session: SparkSession, size: _Size, report: Report, observer: Observer) -> None:
     observer("writing the rows of the airline")
     joins.write_airline(folder, size.files)
-    few = joins.single_flights(PLAIN_JOINS)
-    kept = [gate.name for gate in few]
+    few, few_ranges = joins.single_flights(PLAIN_JOINS), joins.ranges_of_flights(PLAIN_JOINS)
 
     def together(gates: Sequence[joins.Gate], engines: str = "any") -> Together:
-        sql = joins.sql(folder, gates)
-        names = kept if gates[0].name in kept else ()
-        return Together(sql, session, engines=engines, kept=names)
+        kept = [gate.name for gate in gates[:PLAIN_JOINS]]
+        return Together(joins.sql(folder, gates), session, engines=engines, kept=kept)
 
     observer("warming up")
     together(few)()
     cases = {f"joins_{n}": together(joins.single_flights(n)) for n in JOIN_COUNTS}
-    cases |= {f"range_filters_{n}": together(joins.ranges_of_flights(n)) for n in (10, 300)}
+    cases |= {f"range_filters_{n}": together(joins.ranges_of_flights(n)) for n in RANGE_COUNTS}
     measured = _in_turn(cases, size.runs, observer)
     for key, each in measured.items():
         report.figures |= _costs(key, each)
@@ -156,7 +156,14 @@ def _joins(folder: Path, session: SparkSession, size: _Size, report: Report, obs
     _cost_ratio(report, "joins_cost_of_300_over_10", measured["joins_300"], ours, 1.5)
     ranges = measured["range_filters_300"], measured["range_filters_10"]
     _cost_ratio(report, "range_filters_cost_of_300_over_10", *ranges, 1.7)
-    _same_rows(report, "joins", {"together": ours, "on Spark alone": spark_only}, plain)
+    compared = {f"among {n}": measured[f"joins_{n}"] for n in JOIN_COUNTS}
+    _same_rows(report, "joins", compared | {"on Spark alone": spark_only}, plain.tables)
+    observer("the join without ranges on plain Spark")
+    rows = sides.plain_rows(joins.plain_query_of_all(folder), session)
+    compared = {f"among {n}": measured[f"range_filters_{n}"] for n in RANGE_COUNTS}
+    _same_rows(
+        report, "range filters", compared, {gate.name: joins.of_gate(gate, rows) for gate in few_ranges}
+    )
 
 
 def _live(session: SparkSession, size: _Size, report: Report, observer: Observer) -> None:
@@ -241,21 +248,21 @@ def _claim(report: Report, key: str, value: float, goal: float, *, below: bool) 
     report.claims.append(Claim(key, "goal", goal, round(value, 3), holds, why_not))
 
 
-def _same_rows(report: Report, what: str, ours: dict[str, Measured], plain: Measured) -> None:
-    report.figures[f"{what}_queries_compared"] = len(plain.tables) * len(ours)
+def _same_rows(report: Report, what: str, ours: dict[str, Measured], plain: Tables) -> None:
+    report.figures[f"{what.replace(' ', '_')}_queries_compared"] = len(plain) * len(ours)
     _no_difference(report, f"{what}: the rows are those of plain Spark", "plain Spark", ours, plain)
 
 
 def _no_difference(
-    report: Report, claim: str, source: str, ours: dict[str, Measured], theirs: Measured
+    report: Report, claim: str, source: str, ours: dict[str, Measured], theirs: Tables
 ) -> None:
     """That all rows are equal, of which there have to be some: `ours` are by the way they were computed."""
     wrong = [
         f"{name} {way}".strip()
         for way, each in ours.items()
-        for name in sides.differences(each.tables, theirs.tables)
+        for name in sides.differences(each.tables, theirs)
     ]
-    has_rows = any(table.num_rows for table in theirs.tables.values())
+    has_rows = any(table.num_rows for table in theirs.values())
     why_not = ", ".join(wrong) if has_rows else "there were no rows to compare"
     report.claims.append(Claim(claim, source, 0, len(wrong), has_rows and not wrong, why_not))
 

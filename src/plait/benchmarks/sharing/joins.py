@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from plait.benchmarks.sharing.aggregates import START_US, write_in_order
 from plait.benchmarks.sharing.plain_spark import PlainQuery, gate_rows
 from plait.generators import GENERATORS
@@ -76,15 +79,23 @@ def sql(folder: Path, gates: Sequence[Gate]) -> str:
 
 
 def plain_queries(folder: Path, gates: Sequence[Gate]) -> list[PlainQuery]:
-    return [
-        PlainQuery(
-            gate.name,
-            partial(
-                gate_rows, folder=folder, first=gate.first, last=gate.last, range_s=RANGE_S, delay_s=DELAY_S
-            ),
-        )
-        for gate in gates
-    ]
+    return [_plain_query(gate.name, folder, (gate.first, gate.last)) for gate in gates]
+
+
+def plain_query_of_all(folder: Path) -> PlainQuery:
+    """The rows of all flights: those of any query are among them."""
+    return _plain_query("gates", folder, None)
+
+
+def of_gate(gate: Gate, rows: pa.Table) -> pa.Table:
+    """The rows of a query, of those of all flights."""
+    return rows.filter((pc.field("num") >= gate.first) & (pc.field("num") <= gate.last))
+
+
+def _plain_query(name: str, folder: Path, bounds: tuple[int, int] | None) -> PlainQuery:
+    return PlainQuery(
+        name, partial(gate_rows, folder=folder, bounds=bounds, range_s=RANGE_S, delay_s=DELAY_S)
+    )
 
 
 def _filter(gate: Gate) -> str:

@@ -37,12 +37,14 @@ def sums_in_windows(session: SparkSession, folder: Path, range_s: int, slide_s: 
 
 
 def gate_rows(
-    session: SparkSession, folder: Path, first: int, last: int, range_s: int, delay_s: int
+    session: SparkSession, folder: Path, bounds: tuple[int, int] | None, range_s: int, delay_s: int
 ) -> DataFrame:
-    """Flights with the bags and check-ins that are there with them. Both are filtered as the flights are."""
+    """Flights, all or those from the first to the last, with the bags and check-ins that are there with them.
+    Both are filtered as the flights are."""
 
     def stream(name: str, number: str) -> DataFrame:
-        rows = read_files(session, folder / name, "at", delay_s).where(F.col(number).between(first, last))
+        rows = read_files(session, folder / name, "at", delay_s)
+        rows = rows if bounds is None else rows.where(F.col(number).between(*bounds))
         return rows.select(*(F.col(column).alias(f"{name}_{column}") for column in rows.columns))
 
     def meet(one: str, other: str) -> str:

@@ -69,6 +69,11 @@ def plain_spark(queries: Sequence[PlainQuery], session: SparkSession) -> Measure
     return min((_plain(queries, session, together) for together in (True, False)), key=lambda m: m.seconds)
 
 
+def plain_rows(query: PlainQuery, session: SparkSession) -> pa.Table:
+    """What plain Spark gives for a query, however long that takes."""
+    return _plain([query], session, together=True).tables[query.name]
+
+
 def _plain(queries: Sequence[PlainQuery], session: SparkSession, together: bool) -> Measured:
     with _folder() as folder:
         began = perf_counter()
