@@ -296,7 +296,9 @@ def _check_not_begun(path: Path) -> None:
 
 def _checked(path: Path, document: dict[str, Any], spark: str) -> Manifest:
     if document.get("format") != FORMAT:
-        written_by = document.get("plait", "another version")
+        written_by = document.get("plait")
+        if written_by in (None, version("plait")):  # before a release, formats change within a version
+            raise _other_format(path, document.get("format"))
         raise _other_version(path, "Plait", str(written_by), version("plait"))
     try:
         manifest = Manifest.from_json(document)
@@ -316,6 +318,15 @@ def _minor(release: str) -> str:
     '4.2'
     """
     return ".".join(release.split(".")[:2])
+
+
+def _other_format(path: Path, theirs: object) -> UserError:
+    return UserError(
+        "state-version",
+        f"the state in {path} was written by another version of Plait",
+        detail=f"it has format {theirs}, this version reads and writes format {FORMAT}",
+        hint=f"run it with the version that wrote it; or {ANEW}",
+    )
 
 
 def _other_version(path: Path, product: str, theirs: str, ours: str) -> UserError:
