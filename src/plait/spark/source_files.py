@@ -12,7 +12,7 @@ A folder's own files are read, not those of folders in it; names with a leading 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 
@@ -39,6 +39,8 @@ _UNREADABLE = "\ue000unreadable"
 _LEAST_NANOSECONDS = 10**17
 # Spark leaves out files that are older than this, compared with the newest: none shall be.
 _MAX_FILE_AGE = "100000d"
+# Several queries come to a file, one soon after the other.
+_FILES_KNOWN = 1000
 
 
 def read_files(session: SparkSession, stream: Stream) -> DataFrame:
@@ -67,11 +69,12 @@ def _reader(session: SparkSession, stream: Stream) -> DataStreamReader:
 
 
 class FileChecks:
-    """Holds files against their stream's declaration, each once. Queries ask from threads of their own."""
+    """Holds files against their stream's declaration, each once: of every stream the last are remembered, or
+    as many as are asked about at once. Queries ask from threads of their own."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._fitting: set[tuple[str, Path]] = set()
+        self._fitting: dict[str, dict[Path, None]] = {}
 
     def check_stream(self, stream: Stream) -> None:
         """A UserError if the path is not there, or if the files in it do not have the declared columns."""
@@ -80,16 +83,19 @@ class FileChecks:
         if option(stream, "format").lower() == "csv" and stream.options.get("header", True) and files:
             _check_headers(stream, files)
 
-    def check_columns(self, stream: Stream, files: Iterable[Path]) -> None:
+    def check_columns(self, stream: Stream, files: Sequence[Path]) -> None:
         """A UserError if one of these files of the stream does not have the declared columns."""
         with self._lock:
-            unknown = [file for file in files if (stream.name, file) not in self._fitting]
+            fitting = self._fitting.setdefault(stream.name, {})
+            unknown = [file for file in files if file not in fitting]
             if not unknown:
                 return
             with Database(threads=1) as database:
                 for file in unknown:
                     stored_files.check_columns(database, stream, file)
-                    self._fitting.add((stream.name, file))
+                    fitting[file] = None
+            for oldest in list(fitting)[: -max(_FILES_KNOWN, len(files))]:
+                del fitting[oldest]
 
 
 def json_records(frame: DataFrame, stream: Stream, line: Column) -> DataFrame:
