@@ -8,6 +8,7 @@ no other. What has changed is shown in the user's words, so the SQL is written d
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import asdict, dataclass, field
 from difflib import unified_diff
@@ -124,10 +125,17 @@ def _differences_of_queries(before: Mapping[str, QueryText], after: Mapping[str,
 
 
 def _renamed(before: Mapping[str, QueryText], after: Mapping[str, QueryText]) -> dict[str, str]:
-    """What queries that mean the same as one that is gone are called now, by the names of before."""
-    gone = {before[key].meaning: key for key in before if key not in after}
-    come = {after[key].meaning: key for key in after if key not in before}
-    return {gone[meaning]: come[meaning] for meaning in gone if meaning in come}
+    """What queries that mean the same as one that is gone are called now, by the names of before. Equal ones
+    are taken in their order."""
+    come: dict[tuple[str, str], deque[str]] = {}
+    for key, query in after.items():
+        if key not in before:
+            come.setdefault(query.meaning, deque()).append(key)
+    renamed = {}
+    for key, query in before.items():
+        if key not in after and come.get(query.meaning):
+            renamed[key] = come[query.meaning].popleft()
+    return renamed
 
 
 def _changes(before: QueryText, after: QueryText) -> Iterator[str]:

@@ -172,6 +172,17 @@ def test_a_changed_query_is_shown_as_it_is_written(
     assert caught.value.detail.splitlines() == shown
 
 
+def test_equal_queries_that_are_renamed_are_each_said_to_be(tmp_path: Path) -> None:
+    begun(tmp_path / "state", READINGS, *(HIGH.replace("high", name) for name in ("a", "b", "c", "kept")))
+    with pytest.raises(UserError) as caught:
+        opened(tmp_path / "state", declared(READINGS, *(HIGH.replace("high", n) for n in ("y", "kept", "x"))))
+    assert caught.value.detail.splitlines() == [
+        "query `a` is called `y` now",
+        "query `b` is called `x` now",
+        "1 query removed: `c`",
+    ]
+
+
 def test_a_query_that_reads_a_changed_one_is_named(tmp_path: Path) -> None:
     reader = "CREATE CONTINUOUS QUERY reader AS SELECT plug FROM high WHERE plug > 1"
     begun(tmp_path / "state", READINGS, HIGH, reader)
