@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import Popen
+from threading import Lock
 from typing import Any
 
 from pyspark import SparkContext, java_gateway
@@ -69,6 +70,8 @@ _OWN = {
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+# What a start changes for its time is the whole process's, so it is one at a time.
+_STARTING = Lock()
 _QUIET = Path(__file__).with_name("quiet_log4j2.properties")
 
 
@@ -95,7 +98,7 @@ def session(
         options = f"-Dlog4j2.configurationFile={_QUIET.as_uri()} {wanted.get(_JAVA_OPTIONS, '')}"
         wanted[_JAVA_OPTIONS] = options.strip()
         _silence_pyspark()
-    with _environment_of_spark(), _java_ended_by_interrupt():
+    with _STARTING, _environment_of_spark(), _java_ended_by_interrupt():
         try:
             builder = SparkSession.builder.master(master).appName("plait")
             started = builder.config(map={**wanted}).getOrCreate()
@@ -238,6 +241,7 @@ def _java_ended_by_interrupt() -> Iterator[None]:
         for process in started:
             process.kill()
             process.wait()
+        if started:
             SparkContext._gateway = SparkContext._jvm = None
         raise
     finally:
