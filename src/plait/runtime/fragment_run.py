@@ -144,6 +144,18 @@ class FragmentRun(StreamingWork):
 
     def _process(self, frame: Frame, batch: int) -> None:
         began = self._batch_began = monotonic()
+        try:
+            processed = self._processed(frame, batch)
+            self.totals = self.journal.totals()
+            self._batch_ended = monotonic()
+        finally:
+            self._batch_began = None
+        self.batch_seconds = self._batch_ended - began
+        self._looked |= {stream: began for stream, each in processed.arrived.items() if not each.rows}
+        for query, outcome in processed.outcomes.items():
+            self.rates[query].add(outcome.rows)
+
+    def _processed(self, frame: Frame, batch: int) -> Processed:
         for log in self._logs.values():
             log.begin(batch)
         tables = self._tables.begin(self.journal, batch, self._tables_read)
@@ -157,13 +169,7 @@ class FragmentRun(StreamingWork):
             log.finish(batch, processed.arrived[stream])
         self.journal.finish(batch, *self._journalled(batch, processed.outcomes))
         reach("batch-finished")
-        self.totals = self.journal.totals()
-        self._batch_ended = monotonic()
-        self.batch_seconds = self._batch_ended - began
-        self._batch_began = None
-        self._looked |= {stream: began for stream, each in processed.arrived.items() if not each.rows}
-        for query, outcome in processed.outcomes.items():
-            self.rates[query].add(outcome.rows)
+        return processed
 
     def _journalled(
         self, batch: int, outcomes: Mapping[str, Outcome]
