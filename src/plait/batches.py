@@ -82,11 +82,13 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Arrived:
-    """What a batch brought of a stream: how many rows, their greatest event time, and the bad records."""
+    """What a batch brought of a stream: how many rows, their greatest event time, and the bad records. It is
+    not complete if a batch runs again that is done, and some of what it read then is gone."""
 
     rows: int
     last_us: int | None = None
     bad: Sequence[Mapping[str, str]] = ()
+    is_complete: bool = True
 
 
 @dataclass(frozen=True)

@@ -128,3 +128,26 @@ def test_a_file_that_cannot_be_read_ends_it_and_is_read_when_mended(
         file.write_bytes(meant)
         run(session, tmp_path, drain=True)
         check(session, tmp_path)
+
+
+def test_a_done_batch_that_runs_again_counts_files_that_are_gone(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reach(step: str) -> None:
+        if step == "batch-finished":  # and not committed by Spark
+            raise OSError("the process ends")
+
+    write_all(tmp_path, 0, 1)
+    file = tmp_path / "readings" / "0.parquet"
+    write(file, "load", [(1, 1.0, 3), (1, 2.0, 9), (1, 3.0, None)], pa.float64())
+    with plait.open_text(SQL, base=tmp_path, spark=spark) as session:
+        with monkeypatch.context() as patch:
+            patch.setattr("plait.runtime.fragment_run.reach", reach)
+            with pytest.raises(PlaitError, match="the process ends"):
+                run(session, tmp_path)
+        file.unlink()
+        write(tmp_path / "readings" / "1.parquet", "load", [(1, 4.0, 20)], pa.float64())
+        progress = run(session, tmp_path, drain=True)
+        assert len(session.results("of_1", state=tmp_path / "state").rows) == 3
+    counts = {stream.name: (stream.rows, stream.bad_records) for stream in progress.streams}
+    assert counts == {"readings": (3, 1), "alarms": (10, 0), "again": (3, 1)}

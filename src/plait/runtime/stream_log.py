@@ -48,7 +48,10 @@ class StreamLog:
             self._files.begin_batch()
 
     def finish(self, batch: int, arrived: Arrived) -> None:
-        """Write down what the batch brought. Of a batch that finished before, it is written over."""
+        """Write down what the batch brought. Of a batch that finished before, it is written over, unless some
+        of it is gone by now."""
+        if not arrived.is_complete and self._journal.last_finished == batch:
+            return
         if arrived.bad:
             lines = "".join(f"{json.dumps(record)}\n" for record in arrived.bad)
             write_durably(self.folder.bad / f"{batch:09d}.jsonl", lines.encode())

@@ -7,7 +7,8 @@ than all the rest of a batch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -72,8 +73,10 @@ class TrunkFiles:
         rows, arrived = {}, {}
         for number, (key, stream) in enumerate(self._streams.items()):
             files = self._files(batch.id, number, key)
+            there = self._there(batch.id, files, key)
             try:
-                rows[key], arrived[key] = stream.read(files, clock_us)
+                rows[key], brought = stream.read(there, clock_us)
+                arrived[key] = replace(brought, is_complete=len(there) == len(files))
             except UserError as error:
                 hint = f"{REPLACE}; {error.hint}" if error.hint else REPLACE
                 raise UserError(error.code, error.message, detail=error.detail, hint=hint) from None
@@ -88,7 +91,10 @@ class TrunkFiles:
         """Those of a stream; Spark lists what is in folders of its folder, too, and some hidden files."""
         path = self._paths[key]
         listed = (file for file in self._log.of(batch, number) if path in (file, file.parent))
-        files = [file for file in listed if file.name[0] not in "._"]
+        return [file for file in listed if file.name[0] not in "._"]
+
+    def _there(self, batch: int, files: Sequence[Path], key: str) -> list[Path]:
+        """Those that are still there, which may be some only if the batch is done."""
         there = [file for file in files if file.exists()]
         if len(there) < len(files) and not self._queries.has_done(batch):
             gone = next(file for file in files if file not in there)

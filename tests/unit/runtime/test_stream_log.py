@@ -64,3 +64,20 @@ def test_a_batch_that_runs_again_counts_once(log: StreamLog, tmp_path: Path) -> 
         log.finish(0, Arrived(3, 7 * SECOND_US, bad))
     assert dict(log.totals.counts) == {"rows": 3, "bad": 1}
     assert (tmp_path / "bad" / "000000000.jsonl").read_text() == '{"reason": "no number", "record": "x"}\n'
+
+
+def test_a_batch_that_runs_again_without_some_of_its_files_keeps_what_it_brought(
+    log: StreamLog, tmp_path: Path
+) -> None:
+    bad = [{"reason": "no number", "record": text} for text in "xy"]
+    log.begin(0)
+    log.finish(0, Arrived(3, 7 * SECOND_US, bad))
+    written = (tmp_path / "bad" / "000000000.jsonl").read_text()
+    log.begin(0)
+    log.finish(0, Arrived(1, 5 * SECOND_US, bad[:1], is_complete=False))
+    assert dict(log.totals.counts) == {"rows": 3, "bad": 2}
+    assert log.rows_watermark_us == 7 * SECOND_US
+    assert (tmp_path / "bad" / "000000000.jsonl").read_text() == written
+    log.begin(1)  # what is left of a batch is all there is, if nothing else is known of it
+    log.finish(1, Arrived(1, is_complete=False))
+    assert dict(log.totals.counts) == {"rows": 4, "bad": 2}
