@@ -240,9 +240,18 @@ def test_an_empty_file_has_no_rows(file_format: str, tmp_path: Path) -> None:
         assert load(stream(path, file_format, {"n": INT, "at": TIMESTAMP})) == []
 
 
-def test_a_csv_file_without_a_header(tmp_path: Path) -> None:
-    file = tmp_path / "a.csv"
-    file.write_text("\n")
+@pytest.mark.parametrize(("file_format", "options"), [("csv", {"header": False}), ("json", {})])
+def test_a_compressed_file_of_nothing_has_no_rows(
+    file_format: str, options: dict[str, OptionValue], tmp_path: Path
+) -> None:
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b""))
+    assert load(stream(tmp_path, file_format, {"n": INT, "at": TIMESTAMP}, **options)) == []
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.csv", b"\n"), ("a.csv.gz", gzip.compress(b""))])
+def test_a_csv_file_without_a_header(name: str, content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_bytes(content)
     error = failure(stream(file, "csv", {"n": INT, "at": TIMESTAMP}))
     assert error.hint == "its first line is to be n,at"
 
