@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import shlex
@@ -125,6 +126,8 @@ def command(
                 master=master,
                 log=log,
             )
+        # Plans are there until the end. Thousands of them take Python's collector longer than a batch takes.
+        gc.freeze()
         was_stopped = _watch(running, _shown(quiet))
         last, error = running.progress(), running.error
     if output_format == "json":

@@ -7,6 +7,7 @@ are the same. The time begins with the call that starts the queries and ends whe
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,6 +48,7 @@ class Together:
     ) -> None:
         self._opened = Session(language.load_text(sql), session)  # which it does not stop
         self._opened.plan()
+        gc.freeze()  # as `plait run` does
         self._engines = engines
         self._kept = kept
 
