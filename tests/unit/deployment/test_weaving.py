@@ -94,7 +94,7 @@ def test_duckdb_computes_everything_if_it_is_to(together: bool) -> None:
     assert {each.engine for each in report.deployment.shared} == ({"spark"} if together else set())
     running = fragments(report.deployment, workload.catalog, together=together, engines=Engines.DUCKDB)
     assert {each.way for each in running} == {Way.SHARED}
-    names = [query.name for query in workload.queries.values()]
+    names = sorted(query.name for query in workload.queries.values())
     queries = [[result.query for result in each.results] for each in running]
     assert queries == ([names] if together else [[name] for name in names])
 
