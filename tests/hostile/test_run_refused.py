@@ -259,7 +259,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "another format": (
         lambda s: changed(s / MANIFEST, f'"format": {FORMAT}', '"format": 99'),
         "state-version",
-        "was written with Plait",
+        "it has format 99",
     ),
     "another Spark": (
         lambda s: changed(s / MANIFEST, f'"spark": "{version("pyspark")}"', '"spark": "3.5.1"'),
