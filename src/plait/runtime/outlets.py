@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, assert_never
 
 from plait.catalog import Sink, SinkKind
@@ -178,7 +179,8 @@ def _check_place(before: Outlet, now: Outlet, state_id: str) -> None:
     raise UserError(
         "results-elsewhere",
         f"the results of `{now.query}` so far are in {before.folder}, not in {now.destination}",
-        hint=f"go on there with --results {before.folder.parent}, or move the folder and start again",
+        hint=f"go on there with --results {quote(str(before.folder.parent))}, "
+        "or move the folder and start again",
     )
 
 
