@@ -320,12 +320,11 @@ def _predicate(node: Join | OuterJoin) -> list[str]:
     def printed(expression: Expression) -> str:
         return to_spark(expression, names, window_end=window_end)
 
-    conditions = []
-    if isinstance(node, OuterJoin):
-        # Spark takes NULL for equal to NULL in a full outer join.
-        conditions += [
-            f"({printed(one)} IS NOT NULL OR {printed(other)} IS NOT NULL)" for one, other in equalities(node)
-        ]
+    # Spark takes NULL for equal to NULL in a full outer join, and where it does not see that a key can be
+    # NULL: of a DOUBLE, or of what is computed.
+    conditions = [
+        f"({printed(one)} IS NOT NULL OR {printed(other)} IS NOT NULL)" for one, other in equalities(node)
+    ]
     if isinstance(node.timing, Ticking):
         terms = [printed(term) for term in conjuncts(node.predicate)]
     else:
