@@ -25,10 +25,10 @@ from plait.engines.incremental.bands import BEGINNING_US, END_US
 from plait.engines.incremental.increments import Increments
 from plait.engines.shared.joins import SharedJoin
 from plait.engines.shared.selects import SelectPass
-from plait.engines.shared.tree import Tree
+from plait.engines.shared.tree import Tree, is_in_gap
 from plait.expressions.duckdb import to_duckdb
 from plait.expressions.nodes import conjunction
-from plait.plan.nodes import Node, StreamScan
+from plait.plan.nodes import Node, StreamScan, TickWindow, Window, walk_plan
 from plait.sharing.chains import chain_above, comes_at_once, inputs_of
 from plait.sharing.families import families
 from plait.sharing.trees import TreeKey, WovenAggregate, finest
@@ -121,15 +121,19 @@ class Group:
         for join in self._joins:
             yield from join.late_rows(database, late)
         for node in self._others.inputs:
-            stream, ids = self._late_ids(database, node, late)
             for plan, names in self._names.items():
                 if node in inputs_of(plan) and not comes_at_once(plan):
+                    stream, ids = self._late_ids(database, plan, node, late)
                     yield from ((name, stream, ids) for name in names)
 
-    def _late_ids(self, database: Database, node: Node, late: Mapping[str, str]) -> tuple[str, set[int]]:
+    def _late_ids(
+        self, database: Database, plan: Node, node: Node, late: Mapping[str, str]
+    ) -> tuple[str, set[int]]:
         stream, items, where = self._read(node)
         del items
-        rows = database.fetch(f"SELECT r.id FROM {late[stream]} AS r WHERE {where}")
+        rows = database.fetch(
+            f"SELECT r.id FROM {late[stream]} AS r WHERE {where} AND {_is_in_a_window(plan, node)}"
+        )
         return stream, {id_ for (id_,) in rows}
 
     def _input_rows(self, node: Node, arrived: Arrivals, before_us: int) -> str:
@@ -149,6 +153,14 @@ class Group:
         references = [f"r.c{places[field.name]}" for field in chain.base.columns]
         items = [f"{to_duckdb(e, references)} AS c{n}" for n, e in enumerate(chain.expressions)]
         return key, items, to_duckdb(conjunction(list(chain.terms)), references)
+
+
+def _is_in_a_window(plan: Node, node: Node) -> str:
+    """Whether a row of an input, with a time `t`, is in some window of the plan: there may be gaps."""
+    reading = [each for each in walk_plan(plan) if node in each.inputs]
+    windows = [each.window for each in reading if isinstance(each, Window)]
+    gaps = [is_in_gap(window) for window in windows if isinstance(window, TickWindow)]
+    return f"NOT ({' AND '.join(gaps)})" if len(gaps) == len(reading) else "true"
 
 
 def _trees(name: str, families: Sequence[Sequence[WovenAggregate]]) -> Iterator[Tree]:

@@ -184,7 +184,7 @@ class Tree:
         columns = [f"c{n}" for n in range(len(self._key.scan.columns))]
         found = wanted_ids(database, self._routing, rows, columns, self._key.pattern)
         in_gaps = {
-            window: {id_ for (id_,) in database.fetch(f"SELECT id FROM {rows} WHERE {_is_in_gap(window)}")}
+            window: {id_ for (id_,) in database.fetch(f"SELECT id FROM {rows} WHERE {is_in_gap(window)}")}
             for window in self._distinct_windows
             if window.range_us < window.slide_us
         }
@@ -351,7 +351,7 @@ def _first_tick_us(window: TickWindow, after_us: int) -> int:
     return after_us - (after_us - window.offset_us) % window.slide_us + window.slide_us
 
 
-def _is_in_gap(window: TickWindow) -> str:
+def is_in_gap(window: TickWindow) -> str:
     """Whether a time `t` is in no window: the first tick after it is too far."""
     since = f"((t - {window.offset_us}) % {window.slide_us} + {window.slide_us}) % {window.slide_us}"
     return f"{window.slide_us} - {since} > {window.range_us}"

@@ -476,3 +476,11 @@ def test_another_database_is_no_state(path: Path) -> None:
         database.execute("CREATE TABLE something (x INT)")
     with pytest.raises(ExternalError, match="is none"):
         Running(COUNTS, path)
+
+
+@pytest.mark.parametrize("aggregate", ["count(*)", "count(DISTINCT x)", "stddev(x)"])
+def test_a_late_row_between_windows_is_late_for_nobody(path: Path, aggregate: str) -> None:
+    running = Running(f"SELECT {aggregate} AS n FROM a [RANGE 10 SECONDS SLIDE 1 MINUTE]", path)
+    running.apply(0, a=[(1, 1, 300)])
+    outcome = running.apply(1, a=[(1, 1, 30), (1, 1, 55)])  # windows are the last ten seconds of minutes
+    assert outcome.late_rows == {"a": 1}
