@@ -220,9 +220,11 @@ class Run:
 
     def _check_apart(self, fragments: Iterable[Fragment], outlets: Iterable[Outlet]) -> None:
         """What is written below the folder of a stream would be taken for files of the stream."""
-        written = [("the state", self._state_path)]
-        written += [(f"the results of `{o.query}`", o.folder) for o in outlets if o.folder is not None]
-        places = {Path(realpath(path)): what for what, path in reversed(written)}
+        written = {self._state_path: "the state"}
+        for outlet in outlets:
+            if outlet.folder is not None:  # which many queries may share
+                written.setdefault(outlet.folder, f"the results of `{outlet.query}`")
+        places = {Path(realpath(path)): what for path, what in written.items()}
         for key in sorted({key for fragment in fragments for key in fragment.streams} - self._frames.keys()):
             stream = self.workload.catalog.stream(key)
             if stream.connector != "files":

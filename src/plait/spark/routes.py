@@ -84,8 +84,9 @@ class _Cells:
     def __init__(self, column: Column, selections: Sequence[Selection]) -> None:
         self._column = column
         constants = {order(b.constant): b.constant for selection in selections for b in selection.bounds}
-        self._constants = [constants[key] for key in sorted(constants)]
-        self._places = {key: place for place, key in enumerate(sorted(constants))}
+        keys = sorted(constants)
+        self._constants = [constants[key] for key in keys]
+        self._places = {key: place for place, key in enumerate(keys)}
 
     def sql(self, columns: Sequence[str]) -> str:
         """The cell of a row; NULL of no value."""

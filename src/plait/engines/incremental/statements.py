@@ -418,6 +418,12 @@ def _edges(timing: Timing, table: str) -> tuple[str | None, str | None]:
             return None, None
 
 
+def is_in_gap(window: TickWindow) -> str:
+    """Whether a time `t` is in no window: the first tick after it is too far."""
+    since = f"((t - {window.offset_us}) % {window.slide_us} + {window.slide_us}) % {window.slide_us}"
+    return f"{window.slide_us} - {since} > {window.range_us}"
+
+
 def within(time: str, band: Band) -> str:
     if band.is_empty:
         return "false"

@@ -23,9 +23,10 @@ from plait.batches import BatchRows
 from plait.engines.duckdb import Database
 from plait.engines.incremental.bands import BEGINNING_US, END_US
 from plait.engines.incremental.increments import Increments
+from plait.engines.incremental.statements import is_in_gap
 from plait.engines.shared.joins import SharedJoin
 from plait.engines.shared.selects import SelectPass
-from plait.engines.shared.tree import Tree, is_in_gap
+from plait.engines.shared.tree import Tree
 from plait.expressions.duckdb import to_duckdb
 from plait.expressions.nodes import conjunction
 from plait.plan.nodes import Node, StreamScan, TickWindow, Window, walk_plan

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from plait.engines.duckdb import Database
 from plait.engines.incremental.bands import Band
-from plait.engines.incremental.statements import within
+from plait.engines.incremental.statements import is_in_gap, within
 from plait.engines.shared.askers import Asker, AskerTable, asker_tables, create_table
 from plait.engines.shared.routing import Routing, wanted_ids
 from plait.expressions.aggregates import AggregateCall, aggregate_type
@@ -349,12 +349,6 @@ class Tree:
 
 def _first_tick_us(window: TickWindow, after_us: int) -> int:
     return after_us - (after_us - window.offset_us) % window.slide_us + window.slide_us
-
-
-def is_in_gap(window: TickWindow) -> str:
-    """Whether a time `t` is in no window: the first tick after it is too far."""
-    since = f"((t - {window.offset_us}) % {window.slide_us} + {window.slide_us}) % {window.slide_us}"
-    return f"{window.slide_us} - {since} > {window.range_us}"
 
 
 def _is_exact(call: AggregateCall) -> bool:
