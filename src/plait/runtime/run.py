@@ -300,9 +300,10 @@ class Run:
         waiting = [Thread(target=work.process_available, daemon=True) for work in self._works]
         for thread in waiting:
             thread.start()
-        while any(thread.is_alive() for thread in waiting):
+        while alive := [thread for thread in waiting if thread.is_alive()]:
             self._watch()
-            if self._stop_wanted.wait(_WATCH_SECONDS) or monotonic() >= deadline:
+            alive[0].join(_WATCH_SECONDS)
+            if self._stop_wanted.is_set() or monotonic() >= deadline:
                 break
         self._watch()
         return not any(thread.is_alive() for thread in waiting)

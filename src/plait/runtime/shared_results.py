@@ -13,8 +13,9 @@ thousand, and each group knows its first and last query: whoever reads one query
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -46,10 +47,11 @@ class SharedSink:
         parts = [self._placed(result) for result in results if result.rows.num_rows]
         if not parts:
             return
-        rows = _sorted(pa.concat_tables(parts).combine_chunks())
+        rows = pa.concat_tables(parts).combine_chunks()
         whose = rows[QUERY].combine_chunks()
+        order = _order(whose.to_numpy())
         rows = rows.set_column(0, QUERY, pa.DictionaryArray.from_arrays(whose, pa.array(self._names)))
-        results_folder.publish(self.folder, f"{batch_id:09d}.parquet", lambda file: _write(rows, file))
+        results_folder.publish(self.folder, f"{batch_id:09d}.parquet", lambda file: _write(rows, order, file))
 
     def close(self) -> None:
         """Nothing is held open between batches."""
@@ -66,17 +68,23 @@ class SharedSink:
         return rows.add_column(0, QUERY, whose)
 
 
-def _sorted(rows: pa.Table) -> pa.Table:
-    """By query. Places are few, which numpy sorts in no time if their type says so."""
-    whose = rows[QUERY].combine_chunks().to_numpy()
+def _order(whose: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The rows by query. Places are few, which numpy sorts in no time if their type says so."""
     few = whose.astype(np.int16) if whose.max() <= np.iinfo(np.int16).max else whose
-    return rows if (few[1:] >= few[:-1]).all() else rows.take(np.argsort(few, kind="stable"))
+    return np.argsort(few, kind="stable")
 
 
-def _write(rows: pa.Table, file: IO[bytes]) -> None:
-    """Values of the wider types seldom repeat: a dictionary of them takes time and saves nothing."""
+def _write(rows: pa.Table, order: np.ndarray[Any, Any], file: IO[bytes]) -> None:
+    """Rows of a group are gathered while those before them are written. Values of the wider types seldom
+    repeat: a dictionary of them takes time and saves nothing."""
     repeating = [field.name for field in rows.schema if not _is_wide(field.type)]
-    pq.write_table(rows, file, row_group_size=ROW_GROUP, use_dictionary=repeating)
+    groups = [order[first : first + ROW_GROUP] for first in range(0, len(order), ROW_GROUP)]
+    with (
+        ThreadPoolExecutor(1) as gathering,
+        pq.ParquetWriter(file, rows.schema, use_dictionary=repeating) as writer,
+    ):
+        for group in gathering.map(rows.take, groups):
+            writer.write_table(group)
 
 
 def _is_wide(type_: pa.DataType) -> bool:

@@ -346,7 +346,7 @@ class QueryGenerator:
 
     def equalities(self, items: Sequence[Item]) -> tuple[Predicate, ...]:
         """One class of equal keys over all items, sometimes with a constant."""
-        type_ = self.rng.choice(KEY_TYPES)
+        type_ = self.key_type(items)
         members: list[Column | Constant] = [
             self.rng.choice([column for column in columns_of_item(item) if column.type == type_])
             for item in items
@@ -354,6 +354,11 @@ class QueryGenerator:
         if self.maybe(0.2):
             members.append(self.constant(type_))
         return (Equality(tuple(members)),)
+
+    def key_type(self, items: Sequence[Item]) -> str:
+        """A type of which all items have columns."""
+        del items  # all relations have columns of these
+        return self.rng.choice(KEY_TYPES)
 
     def aggregated(
         self,
