@@ -44,9 +44,10 @@ format: $(DEV) ## Format the code and fix what can be fixed by itself
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-fuzz: $(DEV) ## N random queries on Spark, and property tests with N examples each: make fuzz N=10000
+fuzz: $(DEV) ## N random queries on Spark, N by its operators alone, and property tests with N examples each: make fuzz N=10000
 	$(BIN)/python -m tests.differential.fuzz $(N)
-	PLAIT_FUZZ_EXAMPLES=$(N) $(BIN)/python -m pytest tests/property tests/differential/test_database_way.py
+	$(BIN)/python -m tests.differential.fuzz $(N) --engines spark
+	PLAIT_FUZZ_EXAMPLES=$(N) $(BIN)/python -m pytest tests/property tests/differential/test_shared_way.py
 
 chaos: $(DEV) ## Kill runs at every step and at random moments: results must not show it (KILLS=60)
 	$(BIN)/python -m tests.chaos.campaign --kills $(KILLS)

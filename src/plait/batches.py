@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 
 @dataclass(frozen=True)
@@ -42,13 +41,36 @@ class BatchRows:
     rows: pa.Table
     whose: pa.ChunkedArray | None = None
 
-    def of(self, queries: Collection[str]) -> BatchRows:
-        """The rows of some of the queries."""
-        if self.whose is None or all(query in queries for query in self.queries):
-            return self
-        places = pa.array([n for n, query in enumerate(self.queries) if query in queries], self.whose.type)
-        taken = pc.is_in(self.whose, places)
-        return BatchRows(self.queries, self.rows.filter(taken), self.whose.filter(taken))
+    def by_group(self, group_of: Mapping[str, int]) -> Iterator[tuple[int, BatchRows]]:
+        """The rows of each group of queries that has some, in the order that they have here. However many
+        groups there are, rows are sorted once."""
+        members: dict[int, list[str]] = {}
+        places = []  # of each query within its group
+        for query in self.queries:
+            group = members.setdefault(group_of[query], [])
+            places.append(len(group))
+            group.append(query)
+        if not self.rows.num_rows:
+            return
+        if self.whose is None or len(members) == 1:
+            yield group_of[self.queries[0]], self
+            return
+        whose = self.whose.to_numpy()
+        groups = np.array([group_of[query] for query in self.queries])[whose]
+        order = order_by(groups)
+        rows = self.rows.take(order)
+        places_of_rows = pa.array(np.array(places, whose.dtype)[whose[order]])
+        found, begins = np.unique(groups[order], return_index=True)
+        for number, begin, end in zip(found.tolist(), begins, [*begins[1:], len(order)], strict=True):
+            within = pa.chunked_array([places_of_rows[begin:end]])
+            yield number, BatchRows(tuple(members[number]), rows.slice(begin, end - begin), within)
+
+
+def order_by(places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """What sorts rows by their places, and leaves those of a place in their order. Places are few, which
+    numpy sorts in no time if their type says so."""
+    few = places.astype(np.int16) if places.max() <= np.iinfo(np.int16).max else places
+    return np.argsort(few, kind="stable")
 
 
 def row_counts(results: Iterable[BatchRows]) -> dict[str, int]:

@@ -12,22 +12,24 @@ import random
 import shutil
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.chaos.kills import AtFailpoint, Kill, kills_of_all_kinds, sooner
+from tests.chaos.kills import ON_SPARK, Kill, kills_of_all_kinds, sooner
 from tests.chaos.runs import System, part_of
 from tests.differential.harness import Rows, definition
 from tests.differential.queries import KINDS
+from tests.differential.variants import woven_workload
 from tests.differential.workloads import RandomWorkload, random_workload
 
 from plait.evaluator import difference
 
 CUTS = 4
 # Planners, and the classes of queries that they run: together, all of them; alone, half of them at a time.
+# One more part has families of queries on Spark alone.
 PARTS = (("plait", KINDS), ("plait", KINDS), ("independent", KINDS[::2]), ("independent", KINDS[1::2]))
-UNMET_STARTS = 2  # a failpoint that two systems do not reach is not met by this workload
+UNMET_STARTS = 2  # a failpoint that two systems do not reach even once is not met by this workload
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ def campaign(
     folder: Path,
     *,
     planner: str,
+    engines: str = "any",
     undisturbed: bool = True,
     tell: Callable[[str], None] = print,
 ) -> Report:
@@ -54,14 +57,14 @@ def campaign(
     waiting, unmet, wrong = deque(kills), list[Kill](), list[str]()
     done = systems = unmet_starts = 0
     if undisturbed:
-        system = System(sql, folder / "undisturbed", planner)
+        system = System(sql, folder / "undisturbed", planner, engines)
         ended = system.run()
         if not ended.well:
             return _failed(0, waiting, system, ended.output, ended.code)
         wrong += _wrong("undisturbed", system, expected)
     while waiting and not wrong:
         systems += 1
-        system = System(sql, folder / f"system-{systems}", planner)
+        system = System(sql, folder / f"system-{systems}", planner, engines)
         before = done
         finished = False
         while not finished and waiting:
@@ -83,10 +86,11 @@ def campaign(
         wrong += _wrong(system.folder.name, system, expected)
         if done == before:
             unmet_starts += 1
-            waiting[0] = sooner(waiting[0])
-            if isinstance(waiting[0], AtFailpoint) and unmet_starts == UNMET_STARTS:
+            if unmet_starts >= UNMET_STARTS and sooner(waiting[0]) == waiting[0]:
                 unmet.append(waiting.popleft())
                 unmet_starts = 0
+            else:
+                waiting[0] = sooner(waiting[0])
     return Report(done, tuple(unmet), tuple(wrong))
 
 
@@ -110,22 +114,42 @@ def _not_part(system: System, expected: Rows) -> list[str]:
     ]
 
 
+@dataclass(frozen=True)
+class _Part:
+    workload: RandomWorkload
+    planner: str
+    engines: str
+    kills: Sequence[Kill]
+
+
+def _parts(seed: int, count: int) -> Iterator[_Part]:
+    """Together, they have so many kills."""
+    rng = random.Random(seed)
+    on_spark = count // (len(PARTS) + 1)
+    kills = list(kills_of_all_kinds(rng, count - on_spark))
+    for number, (planner, kinds) in enumerate(PARTS):
+        workload = random_workload(seed * len(PARTS) + number, kinds, cuts=CUTS)
+        workload = workload.of_parquet() if number % 2 else workload
+        yield _Part(workload, planner, "any", kills[number :: len(PARTS)])
+    workload = woven_workload(seed, cuts=CUTS)
+    yield _Part(workload, "plait", "spark", list(kills_of_all_kinds(rng, on_spark, ON_SPARK)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--engines", choices=("any", "spark"), help="only the parts that run on these")
     parser.add_argument("--keep", action="store_true", help="leave the folders of a failed campaign")
     asked = parser.parse_args()
-    rng = random.Random(asked.seed)
-    kills = list(kills_of_all_kinds(rng, asked.kills))
     ok = True
-    for part, (planner, kinds) in enumerate(PARTS):
-        its_kills = kills[part :: len(PARTS)]
+    for part in _parts(asked.seed, asked.kills):
+        if asked.engines not in (None, part.engines):
+            continue
         folder = Path(tempfile.mkdtemp(prefix="plait-chaos-"))
-        workload = random_workload(asked.seed * len(PARTS) + part, kinds, cuts=CUTS)
-        workload = workload.of_parquet() if part % 2 else workload
-        print(f"{len(kinds)} queries, {planner}, {len(its_kills)} kills, in {folder}", flush=True)  # noqa: T201
-        report = campaign(workload, its_kills, folder, planner=planner)
+        queries = f"{len(part.workload.queries)} queries, {part.planner}, engines {part.engines}"
+        print(f"{queries}, {len(part.kills)} kills, in {folder}", flush=True)  # noqa: T201
+        report = campaign(part.workload, part.kills, folder, planner=part.planner, engines=part.engines)
         for line in (*(f"not met: {kill}" for kill in report.unmet), *report.wrong):
             print(line)  # noqa: T201
         ok = ok and not report.wrong and not report.unmet

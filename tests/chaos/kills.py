@@ -7,13 +7,15 @@ close and ends a little later. A kill from outside ends the whole process group 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from plait.failpoints import FAILPOINTS
 
 # How often a failpoint is passed before it kills; those that are reached once in a run kill at once.
 ONCE = ("state-created", "table-stored", "stopping")
+# What runs get to that compute everything on Spark, from streams alone.
+ON_SPARK = tuple(name for name in FAILPOINTS if name not in ("table-stored", "database-committed"))
 
 
 @dataclass(frozen=True)
@@ -44,15 +46,20 @@ _SOONER = 0.7
 
 
 def sooner(kill: Kill) -> Kill:
-    """A kill for a system that had ended before this one: how quick a machine is decides when that is."""
-    return replace(kill, seconds=kill.seconds * _SOONER) if isinstance(kill, AtMoment) else kill
+    """A kill for a system that had ended before this one: how quick a machine is decides when that is, and
+    how often a failpoint is passed."""
+    if isinstance(kill, AtMoment):
+        return replace(kill, seconds=kill.seconds * _SOONER)
+    return replace(kill, number=max(1, kill.number - 1))
 
 
-def kills_of_all_kinds(rng: random.Random, count: int) -> Iterator[Kill]:
+def kills_of_all_kinds(
+    rng: random.Random, count: int, failpoints: Sequence[str] = FAILPOINTS
+) -> Iterator[Kill]:
     """Every failpoint once, in an order of chance, and moments while starting, running and stopping."""
     kills: list[Kill] = [
         AtFailpoint(name, 1 if name in ONCE else rng.randint(1, 4), leaves_jvm=rng.random() < 0.5)
-        for name in FAILPOINTS
+        for name in failpoints
     ]
     while len(kills) < count:
         kills.append(AtMoment(rng.uniform(1, 30), while_stopping=len(kills) % 3 == 0))

@@ -52,6 +52,7 @@ class System:
     sql: Path
     folder: Path
     planner: str
+    engines: str
     starts: int = field(default=0, init=False)
     _groups: list[int] = field(default_factory=list, init=False)  # left behind by failpoints
 
@@ -85,7 +86,7 @@ class System:
     def _command(self) -> list[str]:
         return [
             *(sys.executable, "-m", "plait", "run", str(self.sql), "--available-now", "--drain"),
-            *("--planner", self.planner),
+            *("--planner", self.planner, "--engines", self.engines),
             *("--state", str(self.folder / "state"), "--results", str(self.results)),
         ]
 

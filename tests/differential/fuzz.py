@@ -1,13 +1,12 @@
 """Random queries by all ways, as many as wanted: `python -m tests.differential.fuzz 1000`.
 
-Every workload has one query of each class, and variants of them that share its work; all of them run together
-and, with `--alone`, those of each class also alone. A failure is printed with what repeats it.
+Every workload has queries of each class, and variants of them that share their work; all of them run together
+and, with `--alone`, each also alone. A failure is printed with what repeats it.
 """
 
 from __future__ import annotations
 
 import argparse
-import random
 import sys
 import tempfile
 from pathlib import Path
@@ -15,15 +14,11 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from tests.differential.checking import check_alone, check_together
 from tests.differential.harness import Tally
-from tests.differential.queries import KINDS
-from tests.differential.variants import with_variants
-from tests.differential.workloads import RandomWorkload, random_workload
+from tests.differential.variants import shared_workload, woven_workload
+from tests.differential.workloads import RandomWorkload
 from tests.java_options import QUICK
 
 from plait.spark.session import session
-
-VARIANTS = 3
-CLASSES = {"any": KINDS, "duckdb": KINDS, "spark": ("filter", "join", "aggregate", "aggregate")}
 
 
 def main() -> None:
@@ -32,18 +27,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the first workload")
     parser.add_argument("--query", help="check this query of that workload alone, such as q7")
     parser.add_argument("--alone", action="store_true", help="also each query by itself, which takes long")
-    parser.add_argument("--engines", choices=tuple(CLASSES), default="any")
+    parser.add_argument("--engines", choices=("any", "duckdb", "spark"), default="any")
     asked = parser.parse_args()
     spark = session(settings={"spark.driver.extraJavaOptions": QUICK})
     tally, seed = Tally(), asked.seed
     while not tally.queries or (asked.query is None and tally.queries.total() < asked.queries):
-        alone = random_workload(seed, CLASSES[asked.engines])
-        together = with_variants(alone, VARIANTS, random.Random(seed))
+        together = woven_workload(seed) if asked.engines == "spark" else shared_workload(seed)
         if asked.query is not None:
-            alone = together = together.only(asked.query)
+            together = together.only(asked.query)
         _check(together, spark, tally, asked.engines)
         if asked.alone or asked.query is not None:
-            _check(alone, spark, tally)
+            _check(together, spark, tally)
         seed += 1
     spark.stop()
     _tell(str(tally))

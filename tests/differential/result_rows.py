@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,12 +11,24 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from tests.differential.arrivals import Row
 
+from plait.batches import BatchRows
 from plait.runtime.outlets import Outlet
 
 
 def rows_of(table: pa.Table) -> list[Row]:
     columns = [column.to_pylist() for column in table.columns]
     return [tuple(map(_value, row)) for row in zip(*columns, strict=True)]
+
+
+def published_rows(results: Iterable[BatchRows], query: str) -> list[Row]:
+    """The rows of a query among those of a batch."""
+    return [
+        row
+        for result in results
+        for is_wanted, part in result.by_group({name: name == query for name in result.queries})
+        if is_wanted
+        for row in rows_of(part.rows)
+    ]
 
 
 def stored_rows(folder: Path) -> list[Row]:

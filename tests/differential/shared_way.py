@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from tests.differential.arrivals import Row
-from tests.differential.result_rows import rows_of
+from tests.differential.result_rows import published_rows
 from tests.differential.workloads import RandomWorkload, arrow_table
 from tests.workloads.event_times import timed_rows
 from tests.workloads.trunks import scans_of, trunk_of
@@ -54,13 +54,7 @@ class Ran:
     outcomes: dict[int, Mapping[str, Outcome]] = field(default_factory=dict)
 
     def rows(self, query: str) -> list[Row]:
-        return [
-            row
-            for results in self.published.values()
-            for result in results
-            if query in result.queries
-            for row in rows_of(result.of({query}).rows)
-        ]
+        return [row for results in self.published.values() for row in published_rows(results, query)]
 
     def late_rows(self, query: str) -> Counter[str]:
         late: Counter[str] = Counter()

@@ -21,7 +21,7 @@ from tests.differential import shared_way
 from tests.differential.arrivals import StoredStream
 from tests.differential.harness import definition
 from tests.differential.queries import KINDS, RandomQuery
-from tests.differential.result_rows import rows_of
+from tests.differential.result_rows import published_rows
 from tests.differential.shared_way import HandedOver
 from tests.differential.variants import INTEGERS, with_variants
 from tests.differential.workloads import random_workload
@@ -134,8 +134,7 @@ def test_ticks_before_the_offset_of_a_window(tmp_path: Path) -> None:
 
     def publish(results: Sequence[BatchRows]) -> None:
         for name in ("days", "decades"):
-            rows = [r.of({name}).rows for r in results if name in r.queries]
-            given.setdefault(name, []).extend(row for table in rows for row in rows_of(table))
+            given.setdefault(name, []).extend(published_rows(results, name))
 
     trunk.apply(Batch(0), {"s": row}, {}, publish)
     trunk.apply(Batch(1), {"s": row.slice(1)}, {"s": END_OF_TIME_US}, publish)

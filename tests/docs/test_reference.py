@@ -1,4 +1,5 @@
-"""The language reference names every option, and the pictures are those of today's plans."""
+"""The language reference names every option, the Makefile tests that are there, and the pictures are those of
+today's plans."""
 
 from __future__ import annotations
 
@@ -33,6 +34,17 @@ def test_the_reference_has_every_option_and_no_other() -> None:
     assert named | {"rows", "latency"} == RULES
     assert "`rows`" in reference
     assert "`latency`" in reference
+
+
+def test_the_makefile_names_tests_that_are_there() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    modules = re.findall(r"-m (tests(?:\.\w+)+)", makefile)
+    named = re.findall(r"\btests/[\w/.]+", makefile) + [
+        f"{module.replace('.', '/')}.py" for module in modules
+    ]
+    assert "tests/property" in named
+    assert "tests/differential/fuzz.py" in named
+    assert not [path for path in named if not (ROOT / path).exists()]
 
 
 def test_the_reference_has_every_generator_with_its_columns() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import pytest
@@ -62,6 +63,22 @@ def test_all_that_is_there_is_processed_once(files: Path, start: Start) -> None:
     execution = start(handler)
     wait(execution)
     assert seen[2] == [2]
+
+
+def test_a_batch_takes_longer_than_its_handler(files: Path, start: Start) -> None:
+    handled: dict[int, float] = {}
+
+    def handler(frame: DataFrame, batch: int) -> None:
+        began = monotonic()
+        frame.collect()
+        handled[batch] = monotonic() - began
+
+    for number in range(2):
+        (files / f"{number}.csv").write_text(f"{number}\n")
+    execution = start(handler)
+    wait(execution)
+    assert execution.batch_seconds.keys() == handled.keys() == {0, 1}
+    assert all(execution.batch_seconds[batch] > seconds - 0.001 for batch, seconds in handled.items())
 
 
 def test_what_a_handler_raises_is_the_failure(files: Path, start: Start) -> None:

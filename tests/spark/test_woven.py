@@ -66,6 +66,19 @@ JOINS = {
         "watts": (5, 1, "r.watts BETWEEN 8 AND 25"),
     }.items()
 }
+# So many bounds of one column that neither all cells nor all branches are listed.
+MANY = {
+    "selects": [f"SELECT at, plug FROM readings WHERE load > {k / 300}" for k in range(300)],
+    "aggregates": [
+        f"SELECT window_end, count(*) AS n FROM readings [RANGE 10 SECONDS] WHERE load < {k / 120}"
+        for k in range(1, 121)
+    ],
+    "joins": [
+        "SELECT r.watts, s.state FROM readings r [RANGE 3 SECONDS], switches s [RANGE 3 SECONDS] "
+        f"WHERE r.plug = s.plug AND r.load >= {k / 120}"
+        for k in range(120)
+    ],
+}
 FAMILIES = {"selects": SELECTS, "aggregates": AGGREGATES, "joins": JOINS}
 
 
@@ -151,6 +164,34 @@ def test_rows_are_those_of_the_definitions(family: str, spark: SparkSession, tmp
                 assert not difference(expected, running.results(name).rows), name
                 assert bool(expected) == (name != "of_no_plug")
         assert not any(query.late_rows for query in progress)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("family", MANY)
+def test_hundreds_of_bounds(family: str, spark: SparkSession, tmp_path: Path) -> None:
+    _write(tmp_path, 2)
+    queries = {f"q{number}": select for number, select in enumerate(MANY[family])}
+    with plait.open_text(_sql(tmp_path, queries), spark=spark) as session:
+        running = _done(session, tmp_path, drain=True)
+        assert {query.way for query in running.progress().queries} == {"woven"}
+        with StoredData.from_catalog(session.workload.catalog) as data:
+            expected = {name: evaluate(session.query(name), data).rows for name in queries}
+        for name, rows in expected.items():
+            assert not difference(rows, running.results(name).rows), name
+    assert sum(map(bool, expected.values())) > 0.9 * len(expected)
+
+
+@pytest.mark.spark
+def test_late_rows_of_hundreds_of_bounds(spark: SparkSession, tmp_path: Path) -> None:
+    _write(tmp_path, 3, late=[1.0, 1.5, 2.0, 2.5, 3.0] * 4)
+    loads = pq.read_table(tmp_path / "readings" / "2.parquet").slice(60)["load"].to_pylist()
+    queries = {f"q{k}": select for k, select in enumerate(MANY["aggregates"], start=1)}
+    with plait.open_text(_sql(tmp_path, queries), spark=spark) as session:
+        running = _done(session, tmp_path)
+        counted = {query.name: query.late_rows.get("readings", 0) for query in running.progress().queries}
+    assert counted == {
+        f"q{k}": sum(load is not None and load < k / 120 for load in loads) for k in range(1, 121)
+    }
 
 
 @pytest.mark.spark

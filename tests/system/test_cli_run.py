@@ -312,3 +312,19 @@ def test_what_is_refused_at_the_start(
     assert "another run uses" in capsys.readouterr().err
     assert run(["run", TRAFFIC, "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["errors"][0]["code"] == "state-in-use"
+
+
+def test_why_a_query_failed_is_said_at_once_and_not_again(
+    made_up: MadeUpRun,
+    command: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A run that goes on may never end."""
+    error = UserError("unreadable-data", "the file is no Parquet file")
+    failed = replace(DONE.queries[0], state=QueryState.FAILED, error=error)
+    made_up.result = replace(DONE, queries=(failed, *DONE.queries[1:]))
+    made_up.polls = 5
+    monkeypatch.setattr(command, "LINE_SECONDS", 0.0)
+    assert run(["run", TRAFFIC]) == 0
+    assert capsys.readouterr().err.count("the file is no Parquet file") == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -84,6 +85,44 @@ def test_stopped_gone_on_with_and_drained(tmp_path: Path, monkeypatch: pytest.Mo
         assert all(
             len(session.results(name, results="moved")) == summary[name]["rows"] for name in session.queries
         )
+
+
+@pytest.mark.parametrize("engines", ["spark", pytest.param("any", marks=pytest.mark.slow)])
+def test_a_signal_to_all_its_processes_is_a_stop(
+    engines: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `timeout`, systemd and shells send it: Java gets it too, while a batch is running."""
+    monkeypatch.chdir(tmp_path)
+    Path("queries.sql").write_text(SQL.replace("'csv'", "'csv', files_per_batch = 1"))
+    Path("readings").mkdir()
+    for minute in range(10):
+        write(Path("readings"), f"{minute}.csv", minute)
+        os.utime(f"readings/{minute}.csv", (minute, minute))  # by which they come
+    run = command("run", "queries.sql", "--engines", engines, "--json", "--quiet")
+
+    with subprocess.Popen(
+        [*run, "--trigger", "10ms"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        while process.poll() is None and not list(Path("results").glob("*/*.parquet")):
+            sleep(0.1)
+        os.killpg(process.pid, signal.SIGTERM)
+        shown, said = process.communicate()
+    assert process.returncode == 0, shown + said
+    summary = json.loads(shown)
+    assert (summary["stopped"], summary["errors"]) == (True, [])
+    assert [line for line in said.splitlines() if not line.startswith("NOTE: ")] == [
+        "stopping when the batches that run are done; Ctrl-C again stops at once"
+    ]
+
+    done = subprocess.run([*run, "--available-now", "--drain"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with plait.open("queries.sql") as session:
+        for name in session.queries:
+            assert not difference(session.results(name), session.evaluate(name)), name
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from hypothesis.strategies import DrawFn
 
 from plait.engines.duckdb import Database
 from plait.expressions.duckdb import literal_to_duckdb, to_duckdb
-from plait.expressions.nodes import Call, Column, Expression, Literal
+from plait.expressions.nodes import Call, Column, Expression, Literal, transform
 from plait.expressions.types import (
     BIGINT,
     BOOLEAN,
@@ -106,8 +106,12 @@ def alike(draw: DrawFn, *, most: int = 5) -> list[list[Expression]]:
 
 
 def _again(draw: DrawFn, term: Expression) -> Expression:
-    """A comparison with another constant; anything else as it is."""
+    """A comparison with another constant, or several; anything else as it is."""
     match term:
+        case Call("or", terms):
+            return Call("or", tuple(_again(draw, each) for each in terms))
+        case Call("in", (Column() as column, *_)) if draw(st.booleans()):
+            return Call("in", (column, *draw(st.lists(constants(column.type), min_size=1, max_size=3))))
         case Call(function, (Column() as column, Literal(value))) if value is not None and function != "ne":
             return Call(function, (column, draw(constants(column.type))))
         case Call(function, (Literal(), Column() as column)):
@@ -119,8 +123,16 @@ def _again(draw: DrawFn, term: Expression) -> Expression:
 def terms_of(selection: Selection) -> list[Expression]:
     """The conjunction that a selection stands for."""
     pattern = selection.pattern
-    equalities = zip(pattern.looked_up, selection.constants, strict=True)
-    terms = [*pattern.rest, *(Call("eq", pair) for pair in equalities)]
+
+    def whole(node: Expression) -> Expression:
+        if isinstance(node, Column) and node.index >= pattern.width:
+            return selection.parameters[node.index - pattern.width]
+        return node
+
+    terms = [transform(term, whole) for term in pattern.rest]
+    for column, alternatives in zip(pattern.looked_up, selection.constants, strict=True):
+        equal = [Call("eq", (column, constant)) for constant in alternatives]
+        terms.append(equal[0] if len(equal) == 1 else Call("or", tuple(equal)))
     for bound in selection.bounds:
         assert pattern.bounded is not None
         function = ("ge" if bound.included else "gt") if bound.lower else ("le" if bound.included else "lt")
@@ -132,16 +144,18 @@ def without_rest(selection: Selection) -> Selection:
     """What all takers have in common is no matter of routes."""
     pattern = selection.pattern
     return Selection(
-        Pattern(frozenset(), pattern.looked_up, pattern.bounded), selection.constants, selection.bounds
+        Pattern(pattern.width, (), pattern.looked_up, pattern.bounded), selection.constants, selection.bounds
     )
 
 
 @st.composite
-def takers(draw: DrawFn) -> list[tuple[Selection, ...]]:
-    """Takers of rows with one pattern or several."""
+def takers(draw: DrawFn, *, tagged: bool) -> list[tuple[Selection, ...]]:
+    """Takers of rows with one pattern or several; where rows are not tagged, the rest is left out."""
     several: list[list[Selection]] = []
     for _ in range(draw(st.integers(1, 3))):
-        selections = [without_rest(selection_of(terms)) for terms in draw(alike(most=4))]
+        selections = [selection_of(terms, len(COLUMNS), tagged=tagged) for terms in draw(alike(most=4))]
+        if not tagged:
+            selections = [without_rest(each) for each in selections]
         several.append([each for each in selections if each.pattern == selections[0].pattern])
     return [*zip(*several, strict=False)]
 

@@ -42,6 +42,11 @@ class Running:
         """How far it has come, as plain values."""
         return self._run.snapshot()
 
+    def whole_batch_seconds(self) -> dict[str, dict[int, float]]:
+        """How long recent micro-batches took with all that Spark does around them, by what ran them and their
+        numbers."""
+        return self._run.whole_batch_seconds()
+
     def results(self, query: str) -> ResultRows:
         """The rows that were published so far, and those that are kept in memory."""
         from plait.runtime.outlets import find

@@ -3,6 +3,7 @@ queries mean."""
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections import defaultdict
 from pathlib import Path
@@ -61,8 +62,14 @@ def command(output: str) -> None:
     _say(
         "",
         "Next: write your own file (docs/language.md), or run one of the other examples:",
-        *(f"  plait run {path} --available-now --drain" for path in _others(file)),
+        *(f"  {_command(path, folder)}" for path in _others(file)),
     )
+
+
+def _command(file: Path, folder: Path) -> str:
+    """Each with a state of its own, so that they can be run one after the other."""
+    places = [f"--{what} {shlex.quote(str(folder / f'{file.stem}-{what}'))}" for what in ("state", "results")]
+    return f"plait run {file} --available-now --drain {' '.join(places)}"
 
 
 def _others(file: Path) -> list[Path]:

@@ -155,7 +155,21 @@ def _shown(quiet: bool) -> AbstractContextManager[Display]:
         return nullcontext(Display(math.inf, lambda _: None))
     if is_terminal(sys.stderr):
         return _live()
-    return nullcontext(Display(LINE_SECONDS, lambda now: click.echo(line(now), err=True)))
+    return nullcontext(Display(LINE_SECONDS, _Lines()))
+
+
+class _Lines:
+    """A line each time; and why a query failed, as soon as it has: a run may have no end."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def __call__(self, now: RunProgress) -> None:
+        click.echo(line(now), err=True)
+        for error in dict.fromkeys(query.error.render() for query in now.failed if query.error is not None):
+            if error not in self._told:
+                click.echo(error, err=True)
+                self._told.add(error)
 
 
 @contextmanager

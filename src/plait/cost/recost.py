@@ -110,6 +110,7 @@ def _tree(document: Document, tree: Document) -> dict[str, float]:
         "overlap": overlap,
         "groups": groups,
         "finals_per_s": finals,
+        "reading_cores": _reading_cores(document, rate),
         **cores,
     }
 
@@ -139,7 +140,13 @@ def _shared_join(document: Document, join: Document) -> dict[str, float]:
         / MICROSECONDS
         for engine, unit in units.items()
     }
-    return {"input_rows_per_s": read, "output_rows_per_s": given, **cores}
+    reading = _reading_cores(document, read)
+    return {"input_rows_per_s": read, "output_rows_per_s": given, "reading_cores": reading, **cores}
+
+
+def _reading_cores(document: Document, read: float) -> float:
+    scan = document["unit_costs"]["engines"]["spark"]["scan"]
+    return float(read * scan["output_us_per_row"] / MICROSECONDS)
 
 
 def _source_rate(document: Document, operators: Collection[str]) -> float:

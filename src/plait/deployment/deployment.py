@@ -85,8 +85,8 @@ class Operator:
 @dataclass(frozen=True)
 class Tree:
     """Window aggregates, by their operators' ids, that share partials at a site. `cores` says what the tree
-    costs on each engine, from the size that stands beside (`cost.sharing.TreeSize`); `engine` is the one that
-    computes it."""
+    costs on each engine, from the size that stands beside (`cost.sharing.TreeSize`), and `reading_cores` what
+    it takes to read its sources once more, as Spark would; `engine` is the one that computes it."""
 
     site: str
     engine: str
@@ -98,12 +98,13 @@ class Tree:
     groups: float
     finals_per_s: float
     cores: Mapping[str, float]
+    reading_cores: float
 
 
 @dataclass(frozen=True)
 class SharedJoin:
     """Joins, by their operators' ids, that are one at a site, by the greatest ranges. `cores` says what that
-    costs on each engine."""
+    costs on each engine, `reading_cores` what it takes to read its sources once more."""
 
     site: str
     engine: str
@@ -112,6 +113,7 @@ class SharedJoin:
     input_rows_per_s: float
     output_rows_per_s: float
     cores: Mapping[str, float]
+    reading_cores: float
 
 
 @dataclass(frozen=True)

@@ -207,6 +207,7 @@ def _unit_costs_to_json(unit_costs: UnitCosts) -> Json:
             for engine, costs in unit_costs.costs.items()
         },
         "trees": {engine: _by_field(cost) for engine, cost in unit_costs.trees.items()},
+        "micro_batch_s": dict(unit_costs.micro_batch_s),
     }
 
 
@@ -218,5 +219,6 @@ def _unit_costs_from_json(document: Mapping[str, Any]) -> UnitCosts:
             for engine, costs in document["engines"].items()
         },
         {engine: TreeUnitCost(**cost) for engine, cost in document["trees"].items()},
+        document["micro_batch_s"],
         document["table_refresh_s"],
     )

@@ -26,7 +26,7 @@ from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Family, Fragment, Input, Result, Way
 from plait.deployment.native_lowering import NotNativeError, is_native, native_stages
 from plait.deployment.row_by_row import RowByRow, row_by_row
-from plait.deployment.weaving import can_weave_join, can_weave_window, plan_of, whole_scans
+from plait.deployment.weaving import can_weave_join, can_weave_window, connected, plan_of, whole_scans
 from plait.errors import InternalError, UnsupportedError, reported
 from plait.expressions.nodes import TRUE, conjuncts, substitute_columns
 from plait.plan.nodes import Filter, Node, StreamScan, sources_of
@@ -65,11 +65,15 @@ def fragments(
         case _:
             assert_never(engines)
     woven = _woven_fragments([each for each in results if each.query in names], catalog)
-    rest = _connected([each for each in results if each.query not in names])
+    rest = {each.query: each for each in results if each.query not in names}
+    groups = connected({name: each.plan for name, each in rest.items()})
     return (
         *woven,
         # No query has a name with a dash.
-        *(shared_fragment(f"shared-{number}", each, catalog) for number, each in enumerate(rest)),
+        *(
+            shared_fragment(f"shared-{number}", [rest[name] for name in group], catalog)
+            for number, group in enumerate(groups)
+        ),
     )
 
 
@@ -107,7 +111,7 @@ def results_of(deployment: Deployment, catalog: Catalog) -> list[Result]:
 
 
 def _for_spark(deployment: Deployment) -> set[str]:
-    """The queries that are cheaper on Spark than in the database."""
+    """The queries whose trees and joins Spark computes, as the deployment says."""
     return {query for each in deployment.shared if each.engine == SPARK for query in each.queries}
 
 
@@ -142,7 +146,7 @@ def _wanted_rows(scan: StreamScan, read: Iterable[RowByRow]) -> Node:
     for simple in read:
         positions = [places[field.name] for field in simple.scan.columns]
         over_scan = substitute_columns(simple.predicate, positions.__getitem__)
-        selections.append(selection_of(conjuncts(over_scan)))
+        selections.append(selection_of(conjuncts(over_scan), len(scan.columns)))
     predicate = wanted_by_any(selections)
     return scan if predicate == TRUE else Filter(scan, predicate)
 
@@ -152,7 +156,7 @@ def _woven_fragments(results: Sequence[Result], catalog: Catalog) -> Iterator[Fr
     Spark cannot compute by itself may still be a tree of one."""
     by_name = {result.query: result for result in results}
     scans = whole_scans(_plans(results), catalog, with_times=True)
-    found = families(((result.query, result.plan) for result in results), scans)
+    found = families(((result.query, result.plan) for result in results), scans, tagged=False)
     woven: list[Family] = [tuple(each) for each in found.selects]
     woven += [tuple(filter(can_weave_window, family)) for family in found.aggregates]
     woven += [tuple(each) for each in found.joins if can_weave_join(each[0], by_name[each[0].query].plan)]
@@ -170,18 +174,6 @@ def _woven_fragments(results: Sequence[Result], catalog: Catalog) -> Iterator[Fr
 
 def _plans(results: Iterable[Result]) -> Iterator[Node]:
     return (result.plan for result in results)
-
-
-def _connected(results: Sequence[Result]) -> list[list[Result]]:
-    """Queries that read a stream in common, with those that read one in common with them, and so on."""
-    groups: list[tuple[set[str], list[Result]]] = []
-    for result in results:
-        streams = {name.lower() for name in sources_of(result.plan)[0]}
-        met = [group for group in groups if group[0] & streams]
-        groups = [group for group in groups if not group[0] & streams]
-        members = [member for _, others in met for member in others]
-        groups.append((streams.union(*(read for read, _ in met)), [*members, result]))
-    return [members for _, members in groups]
 
 
 def _check_sources(plan: Node, catalog: Catalog) -> None:

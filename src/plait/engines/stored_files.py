@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from plait.catalog import ColumnDefinition, Relation
+from plait.catalog import ColumnDefinition, Relation, Stream
 from plait.engines.data_errors import (
     FORMATS,
     READING_ERRORS,
@@ -88,13 +88,25 @@ def position(relation: Relation, column: str) -> int:
     raise InternalError("unknown-column", f"`{relation.name}` has no column `{column}`")
 
 
+def _close_to(path: Path) -> str:
+    """A hint that names something with almost that name beside it."""
+    try:
+        hint = closest(path.name, [entry.name for entry in path.parent.iterdir()])
+    except OSError:
+        return ""
+    return hint if hint.startswith("did") else ""
+
+
 def data_files(relation: Relation) -> list[Path]:
     """The files that hold the relation's rows, sorted by name. There may be none, if all files are empty."""
     path = Path(option(relation, "path"))
     try:
         if not (path.is_file() or path.is_dir()):
             raise UserError(
-                "no-such-path", f"the data of {described(relation)} is not there: {shown(relation, path)}"
+                "no-such-path",
+                f"the data of {described(relation)} is not there: {shown(relation, path)}",
+                hint=_close_to(path) or "mend the path, or make the folder",
+                span=relation.span if isinstance(relation, Stream) else None,
             )
         files = [path] if path.is_file() else _files_in(path)
         filled = [file for file in files if _is_filled(file)]

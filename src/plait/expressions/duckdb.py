@@ -62,6 +62,12 @@ def _average(type_: Type, argument: str, condition: str) -> str:
     return f"({exact} / count({argument}){condition})"
 
 
+def _moment(function: str, argument: str, condition: str) -> str:
+    """DuckDB does not look at a value that is the only one, or equal to all others: of a NaN or an infinity
+    the moment is NaN."""
+    return f"({function}({argument}){condition} + 0 * sum({argument}){condition})"
+
+
 def _exact_sum(type_: Type, argument: str, condition: str) -> str:
     if type_.kind is not Kind.DECIMAL or type_.precision <= SAFE_SUM_DIGITS:
         return f"sum({argument}){condition}"
@@ -117,4 +123,5 @@ _DUCKDB = Dialect(
     distinct=_row_without_nulls,
     total=_total,
     average=_average,
+    moment=_moment,
 )

@@ -32,7 +32,8 @@ class Dialect:
     """How an engine writes types, literals and functions, and `bind(variable, value, body)`.
 
     Of aggregates it is what stands behind DISTINCT, and those of exact numbers of a type, each with its
-    condition: `total(type, argument, condition)` and `average(type, argument, condition)`.
+    condition: `total(type, argument, condition)` and `average(type, argument, condition)`. The moments of
+    doubles, such as the variance, are `moment(function, argument, condition)`.
     """
 
     type_name: Callable[[Type], str]
@@ -42,6 +43,7 @@ class Dialect:
     distinct: Callable[[Sequence[str]], str]
     total: Callable[[Type, str, str], str]
     average: Callable[[Type, str, str], str]
+    moment: Callable[[str, str, str], str]
 
 
 def print_expression(
@@ -82,6 +84,8 @@ def print_aggregate(
             return dialect.total(call.arguments[0].type, arguments[0], condition)
         case "avg" if call.arguments[0].type != DOUBLE:
             return dialect.average(call.arguments[0].type, arguments[0], condition)
+        case "stddev_samp" | "stddev_pop" | "var_samp" | "var_pop":
+            return dialect.moment(call.function, arguments[0], condition)
         case _:
             return f"{call.function}({arguments[0]}){condition}"
 

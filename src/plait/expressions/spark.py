@@ -119,4 +119,5 @@ _SPARK = Dialect(
     distinct=", ".join,
     total=_total,
     average=_average,
+    moment=lambda function, argument, condition: f"{function}({argument}){condition}",
 )

@@ -9,7 +9,7 @@ site. Two other ways are taken only in these cases:
 - to compute everything at the site that wants the query, if it fits no other way.
 
 Beyond equal operators, window aggregates share trees, and joins that differ in constants and ranges are one
-(`deployment.weaving`): the deployment says which, and on which engine each is cheaper.
+(`deployment.weaving`): the deployment says which, and which engine computes each.
 
 So, as long as both fit near their inputs, a deployment never costs more than the one of `independent` that
 admits the same queries.

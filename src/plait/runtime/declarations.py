@@ -119,9 +119,19 @@ def _differences_of_queries(before: Mapping[str, QueryText], after: Mapping[str,
         yield f"query `{old}` is called `{new}` now"
     kept = before.keys() - renamed.keys()
     yield from _come_and_gone("query", "queries", kept, after.keys() - {*renamed.values()})
-    for key in sorted(before.keys() & after.keys()):
-        if before[key] != after[key]:
-            yield "\n".join([f"query `{key}` changed:", *_changes(before[key], after[key])])
+    changed = [key for key in sorted(before.keys() & after.keys()) if before[key] != after[key]]
+    otherwise = [key for key in changed if _runs_otherwise(before[key], after[key])]
+    if otherwise:
+        names = ", ".join(f"`{key}`" for key in otherwise)
+        yield f"{counted(len(otherwise), 'query', 'queries')} would run in another way: {names}"
+        yield "  are --engines or --planner others, or what is said of rates, sizes and sites?"
+    for key in (key for key in changed if key not in otherwise):
+        yield "\n".join([f"query `{key}` changed:", *_changes(before[key], after[key])])
+
+
+def _runs_otherwise(before: QueryText, after: QueryText) -> bool:
+    """Whether a query is the same, and only computed in another way."""
+    return before.meaning == after.meaning and before.run.split("\n")[0] == after.run.split("\n")[0]
 
 
 def _renamed(before: Mapping[str, QueryText], after: Mapping[str, QueryText]) -> dict[str, str]:

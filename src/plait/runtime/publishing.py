@@ -1,6 +1,8 @@
 """Gives the rows of a batch to where each query's rows go.
 
-Queries that name no place of their own, and are computed together, share files; each other has a sink.
+Queries that name no place of their own, and are computed together, share files; each other has a sink. There
+may be thousands of either, so the rows of a batch are sorted by where they go, once, and each sink is given a
+slice.
 """
 
 from __future__ import annotations
@@ -22,13 +24,19 @@ class Publisher:
         self, own: Mapping[str, Sink], shared: Sequence[tuple[frozenset[str], SharedSink]] = ()
     ) -> None:
         self.own = own
-        self._shared = shared
+        self._shared = [sink for _, sink in shared]
+        groups = [*(queries for queries, _ in shared), *((query,) for query in own)]
+        self._group_of = {query: group for group, queries in enumerate(groups) for query in queries}
 
     def publish(self, batch_id: int, results: Sequence[BatchRows]) -> None:
         """Hand over the rows of a batch. Should that fail half way, all of it is done again."""
-        for queries, shared in self._shared:
-            shared.publish(batch_id, [r.of(queries) for r in results if not queries.isdisjoint(r.queries)])
-        for query, sink in self.own.items():
-            tables = [r.of({query}).rows for r in results if query in r.queries]
-            if tables:
-                sink.publish(batch_id, pa.concat_tables(tables))
+        parts: dict[int, list[BatchRows]] = {}
+        for result in results:
+            for group, part in result.by_group(self._group_of):
+                parts.setdefault(group, []).append(part)
+        for group, shared in enumerate(self._shared):
+            if group in parts:
+                shared.publish(batch_id, parts[group])
+        for group, sink in enumerate(self.own.values(), start=len(self._shared)):
+            if group in parts:
+                sink.publish(batch_id, pa.concat_tables([part.rows for part in parts[group]]))

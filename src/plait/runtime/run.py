@@ -181,6 +181,11 @@ class Run:
         seconds = monotonic() - self._began
         return report(self.workload, self._assembly, seconds, trigger_seconds)
 
+    def whole_batch_seconds(self) -> dict[str, dict[int, float]]:
+        """How long recent micro-batches took with all that Spark does around them, by what ran them and their
+        numbers."""
+        return {work.label: work.whole_batch_seconds for work in self._works}
+
     def rows_in_memory(self, query: str) -> pa.Table | None:
         """The rows of a query whose sink is memory; None if they go elsewhere."""
         sinks = (run.publisher.own.get(self.workload.query(query).name) for run in self._assembly.fragments)

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from plait.batches import BatchRows
+from plait.batches import BatchRows, order_by
 from plait.expressions.arrow import arrow_schema
 from plait.expressions.types import Type
 from plait.runtime import results_folder
@@ -49,7 +49,7 @@ class SharedSink:
             return
         rows = pa.concat_tables(parts).combine_chunks()
         whose = rows[QUERY].combine_chunks()
-        order = _order(whose.to_numpy())
+        order = order_by(whose.to_numpy())
         rows = rows.set_column(0, QUERY, pa.DictionaryArray.from_arrays(whose, pa.array(self._names)))
         results_folder.publish(self.folder, f"{batch_id:09d}.parquet", lambda file: _write(rows, order, file))
 
@@ -66,12 +66,6 @@ class SharedSink:
             places = pa.array([self._places.get(name) for name in result.queries], pa.int32())
             whose = pc.take(places, result.whose)
         return rows.add_column(0, QUERY, whose)
-
-
-def _order(whose: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The rows by query. Places are few, which numpy sorts in no time if their type says so."""
-    few = whose.astype(np.int16) if whose.max() <= np.iinfo(np.int16).max else whose
-    return np.argsort(few, kind="stable")
 
 
 def _write(rows: pa.Table, order: np.ndarray[Any, Any], file: IO[bytes]) -> None:

@@ -51,6 +51,11 @@ class StreamingWork:
         """Whether all there was at the last look is processed: that was a trigger ago at most."""
         return self._execution is not None and self._execution.found_nothing
 
+    @property
+    def whole_batch_seconds(self) -> dict[int, float]:
+        """How long recent batches took with all that Spark does around ours, by number."""
+        return {} if self._execution is None else self._execution.batch_seconds
+
     def watch(self) -> None:
         """Take note of what has happened since the last time."""
         if self._execution is not None and self.error is None:

@@ -22,15 +22,18 @@ class Families:
     others: list[str] = field(default_factory=list)
 
 
-def families(queries: Iterable[tuple[str, Node]], scans: Mapping[str, StreamScan]) -> Families:
-    """The families of named canonical plans, over scans that have all columns that any plan reads."""
+def families(
+    queries: Iterable[tuple[str, Node]], scans: Mapping[str, StreamScan], *, tagged: bool = True
+) -> Families:
+    """The families of named canonical plans, over scans that have all columns that any plan reads; `tagged`
+    where rows can be (`patterns`)."""
     selects, aggregates, joins, others = [], [], [], []
     for name, plan in queries:
-        if (select := woven_select(name, plan, scans)) is not None:
+        if (select := woven_select(name, plan, scans, tagged=tagged)) is not None:
             selects.append(select)
-        elif (aggregate := woven_aggregate(name, plan, scans)) is not None:
+        elif (aggregate := woven_aggregate(name, plan, scans, tagged=tagged)) is not None:
             aggregates.append(aggregate)
-        elif (join := woven_join(name, plan, scans)) is not None:
+        elif (join := woven_join(name, plan, scans, tagged=tagged)) is not None:
             joins.append(join)
         else:
             others.append(name)

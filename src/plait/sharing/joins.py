@@ -61,7 +61,9 @@ class WovenJoin:
     shaped: Shaped
 
 
-def woven_join(query: str, plan: Node, scans: Mapping[str, StreamScan]) -> WovenJoin | None:
+def woven_join(
+    query: str, plan: Node, scans: Mapping[str, StreamScan], *, tagged: bool = True
+) -> WovenJoin | None:
     """How a canonical plan is woven, over the given scans of its streams; None if it cannot be."""
     above = chain_above(plan)
     join = above.base
@@ -81,9 +83,8 @@ def woven_join(query: str, plan: Node, scans: Mapping[str, StreamScan]) -> Woven
         scan = scans[below.base.stream.lower()]
         places = {field.name: index for index, field in enumerate(scan.columns)}
         positions = [places[field.name] for field in below.base.columns]
-        selections.append(
-            selection_of(substitute_columns(term, positions.__getitem__) for term in below.terms)
-        )
+        terms = [substitute_columns(term, positions.__getitem__) for term in below.terms]
+        selections.append(selection_of(terms, len(scan.columns), tagged=tagged))
         columns += [
             shift(substitute_columns(each, positions.__getitem__), start) for each in below.expressions
         ]
@@ -142,15 +143,21 @@ def _of_like_choices(members: Sequence[WovenJoin]) -> list[list[WovenJoin]]:
 
 
 def _choices(member: WovenJoin) -> list[object]:
-    """What a query chooses of the columns that its key leaves open; of columns that are made equal, once."""
+    """What a query chooses of the rows of each stream. Where the columns that it goes by are made equal to
+    some of another's, that is no choice of its own."""
     key = member.key
     same = _equal_columns(key.predicate)
-    found: dict[object, object] = {}
+    found: list[tuple[set[int], object]] = []
     for pattern, start, selection in zip(key.patterns, key.starts, member.selections, strict=True):
         columns = pattern.looked_up if pattern.bounded is None else (pattern.bounded,)
-        of = tuple(same.get(column.index + start, column.index + start) for column in columns)
-        found.setdefault(of, (selection.constants, selection.bounds))
-    return list(found.values())
+        of = {same.get(column.index + start, column.index + start) for column in columns}
+        found.append((of, (selection.constants, selection.bounds, selection.parameters)))
+    found.sort(key=lambda each: len(each[0]), reverse=True)
+    return [
+        chosen
+        for number, (of, chosen) in enumerate(found)
+        if not (of and any(of <= others for others, _ in found[:number]))
+    ]
 
 
 def _equal_columns(predicate: Expression) -> dict[int, int]:

@@ -1,17 +1,18 @@
 """How the predicates of many queries on the same rows are told apart in one pass.
 
-A predicate is a conjunction. Its terms are of three kinds: a column equals a constant, a column is compared
-with a constant, anything else. What the constants are is left to each query; the rest is its **pattern**, and
-queries of one pattern are told apart by a table of their constants:
+A predicate is a conjunction. Its terms are of three kinds: a column is one of some constants, a column is
+compared with a constant, anything else. What the constants are is left to each query; the rest is its
+**pattern**, and queries of one pattern are told apart by a table of their constants:
 
 | pattern | a row finds its queries by |
 |---|---|
 | equalities | its values of these columns, looked up in the table of constants |
 | bounds of one column | the cell that its value is in, between two of all queries' constants |
-| neither | nothing: all queries of the pattern want the same rows |
+| neither | nothing: it is compared with each query's constants |
 
-Bounds stay with the rest where there are equalities too, or where they are of several columns. Two queries
-whose predicates differ in the rest have different patterns.
+Of what is left, bounds of other columns among it, constants of comparisons are the queries' own, too, where
+rows can be **tagged**: each row that has found a query is compared with its constants. Otherwise, and where
+constants are not compared but computed with, all of it belongs to the pattern.
 """
 
 from __future__ import annotations
@@ -21,23 +22,39 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plait.expressions.nodes import TRUE, Call, Column, Expression, Literal, conjunction
+from plait.expressions.nodes import (
+    TRUE,
+    Call,
+    Column,
+    Expression,
+    Literal,
+    conjunction,
+    transform,
+)
+from plait.expressions.types import Type
+from plait.sharing.shapes import shaped
 
 # How a comparison reads with its operands the other way round.
 _TURNED = {"eq": "eq", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
-
 # A row is handed over without a look if so many patterns are too few to tell whether anybody wants it.
 _MOST_PATTERNS = 8
+
+# The constants that a column is one of are looked up if they are no more than so many.
+_MOST_ALTERNATIVES = 100
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """`rest` are the terms that all queries of the pattern share. Columns are in increasing order."""
+    """`rest` are terms that the queries of the pattern share, over the columns of a relation and, from
+    `width` on, over parameters of these types, whose values are each query's own. Columns are in increasing
+    order."""
 
-    rest: frozenset[Expression]
+    width: int
+    rest: tuple[Expression, ...] = ()
     looked_up: tuple[Column, ...] = ()
     bounded: Column | None = None
+    parameters: tuple[Type, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,50 +65,105 @@ class Bound:
     lower: bool
     included: bool
 
+    def term(self, column: Column) -> Expression:
+        function = ("ge" if self.included else "gt") if self.lower else ("le" if self.included else "lt")
+        return Call(function, (column, self.constant))
+
 
 @dataclass(frozen=True)
 class Selection:
-    """The predicate of one query: its pattern, and the constants for its looked-up columns, or its bounds."""
+    """The predicate of one query: its pattern, the constants that each of its looked-up columns may be equal
+    to, its bounds, and its parameters."""
 
     pattern: Pattern
-    constants: tuple[Literal, ...] = ()
+    constants: tuple[tuple[Literal, ...], ...] = ()
     bounds: tuple[Bound, ...] = ()
+    parameters: tuple[Literal, ...] = ()
+
+    @property
+    def rest(self) -> tuple[Expression, ...]:
+        """The rest of the predicate, with the query's own constants."""
+        return tuple(map(self._own, self.pattern.rest))
+
+    @property
+    def terms(self) -> tuple[Expression, ...]:
+        """The predicate."""
+        pattern = self.pattern
+        looked_up = zip(pattern.looked_up, self.constants, strict=True)
+        found = [*self.rest, *(_is_one_of(column, constants) for column, constants in looked_up)]
+        if pattern.bounded is not None:
+            found += [bound.term(pattern.bounded) for bound in self.bounds]
+        return tuple(found)
+
+    def _own(self, term: Expression) -> Expression:
+        width = self.pattern.width
+
+        def own(node: Expression) -> Expression:
+            if isinstance(node, Column) and node.index >= width:
+                return self.parameters[node.index - width]
+            return node
+
+        return transform(term, own)
 
 
-def selection_of(terms: Iterable[Expression]) -> Selection:
-    """The pattern of a conjunction, and what is left to the query.
+def selection_of(terms: Iterable[Expression], width: int, *, tagged: bool = True) -> Selection:
+    """The pattern of a conjunction over a relation of so many columns, and what is left to the query.
 
     >>> from plait.expressions.coercion import build, number_literal
     >>> from plait.expressions.types import INT
     >>> number, load = Column(0, INT), Column(1, INT)
-    >>> high = build("gt", load, number_literal("5"))
-    >>> one = selection_of([build("eq", number, number_literal("17")), high])
-    >>> other = selection_of([build("eq", number, number_literal("18")), high])
-    >>> one.pattern == other.pattern, [constant.value for constant in one.constants]
-    (True, [17])
+    >>> one, other = (
+    ...     selection_of([build("eq", number, number_literal(n)), build("gt", load, number_literal(m))], 2)
+    ...     for n, m in (("17", "5"), ("18", "6"))
+    ... )
+    >>> one.pattern == other.pattern, [c.value for (c,) in one.constants], [p.value for p in one.parameters]
+    (True, [17], [5])
     """
-    equal: dict[Column, Literal] = {}
-    bounds: dict[Column, list[tuple[Bound, Expression]]] = {}
-    rest: set[Expression] = set()
+    equal: dict[Column, tuple[Literal, ...]] = {}
+    bounds: dict[Column, list[Bound]] = {}
+    rest: list[Expression] = []
     for term in terms:
-        compared = _comparison(term)
-        if compared is None:
-            rest.add(term)
-            continue
-        function, column, constant = compared
-        if function == "eq" and column not in equal:
-            equal[column] = constant
-        elif function == "eq":
-            rest.add(term)
-        else:
-            bound = Bound(constant, lower=function in ("gt", "ge"), included=function in ("le", "ge"))
-            bounds.setdefault(column, []).append((bound, term))
-    if not equal and len(bounds) == 1:
-        ((column, of_column),) = bounds.items()
-        return Selection(Pattern(frozenset(rest), bounded=column), bounds=tuple(b for b, _ in of_column))
-    rest.update(term for of_column in bounds.values() for _, term in of_column)
+        match _constraint(term):
+            case (column, Bound() as bound):
+                bounds.setdefault(column, []).append(bound)
+            case (column, tuple() as constants) if column not in equal:
+                equal[column] = constants
+            case _:
+                rest.append(term)
     columns = tuple(sorted(equal, key=lambda column: column.index))
-    return Selection(Pattern(frozenset(rest), columns), tuple(equal[column] for column in columns))
+    bounded = None
+    if not equal and bounds and (tagged or len(bounds) == 1):
+        bounded = min(bounds, key=lambda column: column.index)
+    rest += [bound.term(column) for column, own in bounds.items() if column != bounded for bound in own]
+    # Alike in all queries, whatever their constants are.
+    rest.sort(key=lambda term: (repr(shaped(width, [term], []).shape), repr(term)))
+    parameters: tuple[Literal, ...] = ()
+    types: tuple[Type, ...] = ()
+    if tagged:
+        lifted = shaped(width, rest, [])
+        rest, parameters, types = [*lifted.shape.terms], lifted.constants, lifted.shape.constants
+    return Selection(
+        Pattern(width, tuple(rest), columns, bounded, types),
+        tuple(equal[column] for column in columns),
+        () if bounded is None else tuple(bounds[bounded]),
+        parameters,
+    )
+
+
+def common_terms(selections: Sequence[Selection]) -> tuple[Expression, ...]:
+    """Terms of the rest that are the same for all selections, which have one pattern."""
+    return tuple(next(iter(each)) for each in _rests(selections) if len(each) == 1)
+
+
+def own_terms(selections: Sequence[Selection]) -> tuple[Expression, ...]:
+    """The others, over the columns and the parameters."""
+    terms = selections[0].pattern.rest
+    return tuple(term for term, each in zip(terms, _rests(selections), strict=True) if len(each) > 1)
+
+
+def _rests(selections: Sequence[Selection]) -> list[dict[Expression, None]]:
+    """For each term of the rest, what the selections have there."""
+    return [dict.fromkeys(each) for each in zip(*(selection.rest for selection in selections), strict=True)]
 
 
 def relaxed(selections: Sequence[Selection]) -> tuple[Expression, ...]:
@@ -101,14 +173,14 @@ def relaxed(selections: Sequence[Selection]) -> tuple[Expression, ...]:
     >>> from plait.expressions.types import INT
     >>> load = Column(0, INT)
     >>> low, high = (build("lt", load, number_literal("5")), build("le", load, number_literal("9")))
-    >>> relaxed([selection_of([low]), selection_of([high])]) == (high,)
+    >>> relaxed([selection_of([low], 1), selection_of([high], 1)]) == (high,)
     True
     """
     pattern = selections[0].pattern
-    terms = sorted(pattern.rest, key=repr)
+    terms = [*common_terms(selections)]
     for place, column in enumerate(pattern.looked_up):
-        constants = dict.fromkeys(selection.constants[place] for selection in selections)
-        terms.append(Call("in" if len(constants) > 1 else "eq", (column, *constants)))
+        constants = dict.fromkeys(c for selection in selections for c in selection.constants[place])
+        terms.append(_is_one_of(column, tuple(constants)))
     if pattern.bounded is not None:
         for lower, function in ((True, "ge"), (False, "le")):
             found = [[b.constant for b in each.bounds if b.lower is lower] for each in selections]
@@ -142,14 +214,29 @@ def order(constant: Literal) -> Any:
     return (True, 0.0) if math.isnan(value) else (False, value)
 
 
-def _comparison(term: Expression) -> tuple[str, Column, Literal] | None:
-    """A column compared with a constant, as function, column and constant."""
-    if not isinstance(term, Call) or term.function not in _TURNED:
+def _constraint(term: Expression) -> tuple[Column, tuple[Literal, ...] | Bound] | None:
+    """What a term says of a column: which constants it may be equal to, or a bound."""
+    if not isinstance(term, Call):
         return None
     match term.arguments:
-        case (Column() as column, Literal() as constant) if constant.value is not None:
-            return term.function, column, constant
-        case (Literal() as constant, Column() as column) if constant.value is not None:
-            return _TURNED[term.function], column, constant
+        case (Column() as column, *constants) if term.function == "in":
+            literals = [each for each in constants if isinstance(each, Literal) and each.value is not None]
+            different = {order(each): each for each in literals}
+            if len(literals) < len(constants) or len(different) > _MOST_ALTERNATIVES:
+                return None
+            return column, tuple(different.values())
+        case (Column() as column, Literal() as constant):
+            function = term.function
+        case (Literal() as constant, Column() as column):
+            function = _TURNED.get(term.function, "")
         case _:
             return None
+    if function not in _TURNED or constant.value is None:
+        return None
+    if function == "eq":
+        return column, (constant,)
+    return column, Bound(constant, lower=function in ("gt", "ge"), included=function in ("le", "ge"))
+
+
+def _is_one_of(column: Column, constants: Sequence[Literal]) -> Expression:
+    return Call("in" if len(constants) > 1 else "eq", (column, *constants))

@@ -30,7 +30,9 @@ class WovenSelect:
     shaped: Shaped
 
 
-def woven_select(query: str, plan: Node, scans: Mapping[str, StreamScan]) -> WovenSelect | None:
+def woven_select(
+    query: str, plan: Node, scans: Mapping[str, StreamScan], *, tagged: bool = True
+) -> WovenSelect | None:
     """How a canonical plan is woven, over the given scan of its stream; None if it cannot be."""
     chain = chain_above(plan)
     if not isinstance(chain.base, StreamScan):
@@ -38,7 +40,8 @@ def woven_select(query: str, plan: Node, scans: Mapping[str, StreamScan]) -> Wov
     scan = scans[chain.base.stream.lower()]
     places = {field.name: index for index, field in enumerate(scan.columns)}
     positions = [places[field.name] for field in chain.base.columns]
-    selection = selection_of(substitute_columns(term, positions.__getitem__) for term in chain.terms)
+    terms = [substitute_columns(term, positions.__getitem__) for term in chain.terms]
+    selection = selection_of(terms, len(scan.columns), tagged=tagged)
     expressions = [substitute_columns(each, positions.__getitem__) for each in chain.expressions]
     key = SelectKey(scan, selection.pattern)
     return WovenSelect(query, key, selection, shaped(len(scan.columns), [], expressions))

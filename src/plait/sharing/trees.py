@@ -7,7 +7,8 @@ aggregates, HAVING and constants may differ:
 
 - time is cut at the edges of all windows (`plait.windows.edges`);
 - a partial, of one cut and one group, holds all that any query's aggregates need;
-- predicates are told apart by a part of the partial's key: the looked-up values, or the cell.
+- predicates are told apart by a part of the partial's key: in the database the number of the predicate, on
+  Spark the looked-up values, or the cell.
 
 A tree that groups the same rows by fewer keys can have its partials made of the finer tree's.
 """
@@ -57,7 +58,9 @@ class WovenAggregate:
     shaped: Shaped
 
 
-def woven_aggregate(query: str, plan: Node, scans: Mapping[str, StreamScan]) -> WovenAggregate | None:
+def woven_aggregate(
+    query: str, plan: Node, scans: Mapping[str, StreamScan], *, tagged: bool = True
+) -> WovenAggregate | None:
     """How a canonical plan is woven, over the given scan of its stream; None if it cannot be."""
     above = chain_above(plan)
     aggregate = above.base
@@ -80,7 +83,8 @@ def woven_aggregate(query: str, plan: Node, scans: Mapping[str, StreamScan]) -> 
         computed = substitute(expression, below.expressions.__getitem__)
         return substitute_columns(computed, positions.__getitem__)
 
-    selection = selection_of(substitute_columns(term, positions.__getitem__) for term in below.terms)
+    terms = [substitute_columns(term, positions.__getitem__) for term in below.terms]
+    selection = selection_of(terms, len(scan.columns), tagged=tagged)
     calls = tuple(
         AggregateCall(
             call.function,

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from plait.spark.failures import SPARK_ERRORS, is_gone
+from plait.spark.failures import SPARK_ERRORS, has_ended, is_gone
 
 Frame: TypeAlias = DataFrame
 Session: TypeAlias = SparkSession
@@ -43,6 +43,7 @@ class Execution:
     def __init__(
         self, frame: DataFrame, name: str, checkpoint: Path, handler: Handler, trigger_seconds: float | None
     ) -> None:
+        self._session = frame.sparkSession
         self._handler = handler
         self._stopping = Event()
         self._batch = Lock()
@@ -89,6 +90,18 @@ class Execution:
         except SPARK_ERRORS as error:
             return error
 
+    @property
+    def batch_seconds(self) -> dict[int, float]:
+        """How long batches took, by number: with the handler also what Spark does around it, which is looking
+        for data, planning, and its logs. It remembers about a hundred."""
+        try:
+            recent = self._query.recentProgress
+        except SPARK_ERRORS:
+            return {}
+        # What it says of a look in vain is not of a batch.
+        batches = (progress for progress in recent if "addBatch" in progress["durationMs"])
+        return {each["batchId"]: each["durationMs"]["triggerExecution"] / 1000 for each in batches}
+
     def process_available(self) -> None:
         """Wait until all that is there is processed, and all that this closes."""
         # What ends the query meanwhile, a failure or a stop, is known elsewhere.
@@ -120,7 +133,11 @@ class Execution:
             try:
                 self._handler(frame, batch)
             except Exception as error:
-                # Whoever stops us may stop Spark as well, and not wait for the batch.
-                if not (self._interrupted or (self._stopping.is_set() and is_gone(error))):
+                if not (self._interrupted or (self._stopping.is_set() and self._is_of_the_end(error))):
                     self._failure = error
                 raise
+
+    def _is_of_the_end(self, error: Exception) -> bool:
+        """Whoever stops us may stop Spark as well, and not wait for the batch. It runs again at the next
+        start: what is wrong beside that is told then."""
+        return is_gone(error) or has_ended(self._session)

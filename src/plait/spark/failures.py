@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.captured import convert_exception
+from pyspark.sql import SparkSession
 
 from plait.errors import ExternalError, InternalError, PlaitError, UserError
 from plait.spark.file_paths import path_of_url
@@ -78,7 +79,7 @@ def explained(error: Exception, what: str) -> PlaitError:
         return UserError("spark-master", f"{what}: there is no such master", hint="for example local[4]")
     if "No space left on device" in text:
         return ExternalError(
-            "no-space", f"{what} stopped: the disk is full", hint="make room and start again"
+            "no-space", f"{what} stopped: the disk is full", detail=reason, hint="make room and start again"
         )
     if "Java heap space" in text or "OutOfMemoryError" in text:
         return ExternalError(
@@ -114,6 +115,15 @@ def is_gone(error: BaseException) -> bool:
     if isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError):
         return True  # an answer that did not come
     return isinstance(error, ConnectionError) or any(words in str(error) for words in _SHUT_DOWN)
+
+
+def has_ended(session: SparkSession) -> bool:
+    """Whether Spark has stopped, or has begun to: from then on, its errors may say anything."""
+    try:
+        context = session.sparkContext._jsc
+        return context is None or bool(context.sc().isStopped())
+    except SPARK_ERRORS:
+        return True
 
 
 def reason_of(error: BaseException) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -98,7 +99,7 @@ def session(
         options = f"-Dlog4j2.configurationFile={_QUIET.as_uri()} {wanted.get(_JAVA_OPTIONS, '')}"
         wanted[_JAVA_OPTIONS] = options.strip()
         _silence_pyspark()
-    with _STARTING, _environment_of_spark(), _java_ended_by_interrupt():
+    with _STARTING, _environment_of_spark(), _java_of_our_own():
         try:
             builder = SparkSession.builder.master(master).appName("plait")
             started = builder.config(map={**wanted}).getOrCreate()
@@ -222,16 +223,18 @@ def _environment_of_spark() -> Iterator[None]:
 
 
 @contextmanager
-def _java_ended_by_interrupt() -> Iterator[None]:
-    """End the Java that PySpark starts meanwhile if Ctrl-C breaks that off.
+def _java_of_our_own() -> Iterator[None]:
+    """Let the Java that PySpark starts meanwhile end with this process, and not before.
 
-    PySpark would leave it behind: Java is told to ignore Ctrl-C, cannot write its port to a folder that is
-    gone, and stays. PySpark gives the process away only when it is up, so it is taken where it is made.
+    A signal to both, as `timeout` and systemd send it, is for this process to heed: a batch that runs needs
+    Java until it is done. Java ends when its standard input does. If Ctrl-C breaks off the start, PySpark
+    would leave it behind: it cannot write its port to a folder that is gone, and stays. PySpark gives the
+    process away only when it is up, so it is taken where it is made.
     """
     started: list[Popen[bytes]] = []
 
     def remembered(*arguments: Any, **options: Any) -> Popen[bytes]:
-        started.append(Popen(*arguments, **options))
+        started.append(Popen(*arguments, **{**options, "preexec_fn": _ignore_signals}))
         return started[-1]
 
     java_gateway.Popen = remembered  # type: ignore[attr-defined, assignment]
@@ -246,3 +249,9 @@ def _java_ended_by_interrupt() -> Iterator[None]:
         raise
     finally:
         java_gateway.Popen = Popen  # type: ignore[attr-defined]
+
+
+def _ignore_signals() -> None:
+    """Java keeps to what it is started with, and so do the commands that it runs."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)

@@ -21,10 +21,12 @@ from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
 from plait.batches import BatchRows
 from plait.expressions.arrow import arrow_schema
 from plait.expressions.nodes import Literal, conjunction
-from plait.expressions.spark import literal_to_spark, to_spark, type_to_spark
+from plait.expressions.spark import to_spark, type_to_spark
+from plait.expressions.types import BIGINT, INT, Type, Value
 from plait.sharing.numbered import numbered
 from plait.sharing.shapes import Shape
 from plait.spark.executed_batch import collected
+from plait.spark.local_tables import LocalTable
 
 
 @dataclass(frozen=True)
@@ -49,21 +51,24 @@ class Route(Protocol):
     """How rows find subscriptions: `plait.spark.routes.Routes`, by the takers' numbers."""
 
     @property
-    def table_columns(self) -> Sequence[tuple[str, str]]: ...
-    def table_rows(self, taker: int) -> Iterable[Sequence[str]]: ...
+    def blocks(self) -> Sequence[str]: ...
+    @property
+    def table_columns(self) -> Sequence[tuple[str, Type]]: ...
+    def table_rows(self, taker: int) -> Iterable[Sequence[Value]]: ...
     def condition(self, row: str, table: str) -> str: ...
 
 
 class ByNumber:
     """Rows that say in a column `number` where they go; each taker has one."""
 
-    table_columns = (("number", "INT"),)
+    blocks = ()
+    table_columns = (("number", INT),)
 
     def __init__(self, numbers: Sequence[int]) -> None:
         self._numbers = numbers
 
-    def table_rows(self, taker: int) -> Iterable[Sequence[str]]:
-        yield [str(self._numbers[taker])]
+    def table_rows(self, taker: int) -> Iterable[Sequence[Value]]:
+        yield [self._numbers[taker]]
 
     def condition(self, row: str, table: str) -> str:
         return f"{row}.number = {table}.number"
@@ -83,11 +88,11 @@ class Subscriptions:
         self._window_end = window_end
         self._statements = numbered(each.statement for each in subscriptions)
         self._inputs = range(len(subscriptions[0].ranges_us))
-        self._text = self._table_sql()
+        self._table = self._subscribed()
 
     def results(self, rows: DataFrame, frame: DataFrame) -> list[BatchRows]:
         """The rows of all queries, of shared rows that are made of a batch's frame. Runs the batch."""
-        table = F.broadcast(rows.sparkSession.sql(self._text)).alias("s")
+        table = self._table.broadcast(rows.sparkSession).alias("s")
         items, conditions = ["s.query", "s.statement"], []
         for statement, number in self._statements.items():
             references = [*(f"r.{name}" for name in statement.columns), *self._constants(statement)]
@@ -102,7 +107,8 @@ class Subscriptions:
             for right in self._inputs
             for left in range(right)
         ]
-        routed = rows.alias("r").join(table, F.expr(self._routes.condition("r", "s")), "inner")
+        found = rows.selectExpr("*", *self._routes.blocks).alias("r")
+        routed = found.join(table, F.expr(self._routes.condition("r", "s")), "inner")
         wanted = routed.where(" AND ".join([f"({' OR '.join(conditions)})", *meeting]))
         return self._by_statement(collected(wanted.selectExpr(*items), frame))
 
@@ -122,32 +128,21 @@ class Subscriptions:
         number, types = self._statements[statement], statement.shape.constants
         return [f"CAST(s.s{number}_q{k} AS {type_to_spark(type_)})" for k, type_ in enumerate(types)]
 
-    def _table_sql(self) -> str:
-        columns = [("query", "INT"), ("statement", "INT"), *self._routes.table_columns]
-        columns += [(f"r{k}", "BIGINT") for k in self._inputs]
+    def _subscribed(self) -> LocalTable:
+        columns = [("query", INT), ("statement", INT), *self._routes.table_columns]
+        columns += [(f"r{k}", BIGINT) for k in self._inputs]
         for statement, number in self._statements.items():
-            columns += [
-                (f"s{number}_q{k}", type_to_spark(t)) for k, t in enumerate(statement.shape.constants)
-            ]
-        rows = []
+            columns += [(f"s{number}_q{k}", type_) for k, type_ in enumerate(statement.shape.constants)]
+        rows: list[Sequence[Value]] = []
         places = [count() for _ in self._statements]  # a query is known by its place among its statement's
         for number, each in enumerate(self._subscriptions):
             own = self._statements[each.statement]
-            place = str(next(places[own]))
-            constants = []
+            place = next(places[own])
+            constants: list[Value] = []
             for statement, other in self._statements.items():
-                nulls = ["NULL"] * len(statement.shape.constants)
-                constants += [*map(literal_to_spark, each.constants)] if other == own else nulls
-            ranges = [*map(str, each.ranges_us)]
+                nulls = [None] * len(statement.shape.constants)
+                constants += [constant.value for constant in each.constants] if other == own else nulls
             rows += [
-                [place, str(own), *route, *ranges, *constants] for route in self._routes.table_rows(number)
+                [place, own, *route, *each.ranges_us, *constants] for route in self._routes.table_rows(number)
             ]
-        return values_sql(columns, rows)
-
-
-def values_sql(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> str:
-    """A table as SQL: its columns with Spark's types, and rows of SQL values."""
-    names = [f"c{k}" for k in range(len(columns))]
-    items = [f"CAST({c} AS {type_}) AS {name}" for c, (name, type_) in zip(names, columns, strict=True)]
-    values = ", ".join(f"({', '.join(row)})" for row in rows)
-    return f"SELECT {', '.join(items)} FROM VALUES {values} AS t({', '.join(names)})"
+        return LocalTable(columns, rows)

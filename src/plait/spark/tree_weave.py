@@ -19,13 +19,14 @@ from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
 
 from plait.expressions.aggregates import AggregateCall
 from plait.expressions.spark import to_spark, type_to_spark
-from plait.expressions.types import BIGINT
+from plait.expressions.types import BIGINT, INT
 from plait.plan.nodes import TickWindow
 from plait.sharing.numbered import numbered
 from plait.sharing.trees import WovenAggregate
+from plait.spark.local_tables import LocalTable
 from plait.spark.routes import Routes
 from plait.spark.stage_frames import event_time
-from plait.spark.subscriptions import ByNumber, Statement, Subscription, Subscriptions, values_sql
+from plait.spark.subscriptions import ByNumber, Statement, Subscription, Subscriptions
 from plait.spark.weaves import wanted_rows
 from plait.windows.edges import united
 from plait.windows.partials import ROWS, Partial, PartialKind, partials_of
@@ -82,8 +83,9 @@ class TreeWeave:
         partials = pieces.groupBy("piece", *self._routes.names, *keys).agg(
             *(F.expr(f"{_first(each, f'e{k}')} AS p{k}") for k, each in enumerate(self._partials))
         )
-        windows = F.broadcast(session.sql(self._windows_sql())).alias("w")
-        routed = partials.alias("p").join(windows, F.expr(self._routes.condition("p", "w")), "inner")
+        windows = self._windows().broadcast(session).alias("w")
+        found = partials.selectExpr("*", *self._routes.blocks).alias("p")
+        routed = found.join(windows, F.expr(self._routes.condition("p", "w")), "inner")
         kept = [*keys, *(f"p{k}" for k in range(len(self._partials)))]
         ticks = routed.selectExpr(
             "w.target", *(f"p.{name}" for name in kept), f"explode({_TICKS}) AS tick_us"
@@ -129,16 +131,16 @@ class TreeWeave:
             case _:
                 return first
 
-    def _windows_sql(self) -> str:
-        columns = [("target", "INT"), *self._routes.table_columns]
-        columns += [(name, "BIGINT") for name in ("range_us", "slide_us", "offset_us")]
+    def _windows(self) -> LocalTable:
+        columns = [("target", INT), *self._routes.table_columns]
+        columns += [(name, BIGINT) for name in ("range_us", "slide_us", "offset_us")]
         rows = [
-            [str(number), *route, *(str(us) for us in (w.range_us, w.slide_us, w.offset_us))]
+            [number, *route, w.range_us, w.slide_us, w.offset_us]
             for target, number in self._targets.items()
             for w in (target.window,)
             for route in self._routes.table_rows(target.taker)
         ]
-        return values_sql(columns, rows)
+        return LocalTable(columns, rows)
 
 
 _END = "unix_micros(p.piece)"

@@ -27,6 +27,7 @@ from plait.deployment.fragments import Fragment
 from plait.deployment.native_lowering import native_stages
 from plait.expressions.nodes import conjunction
 from plait.expressions.spark import to_spark
+from plait.expressions.types import BIGINT, INT, Value
 from plait.plan.nodes import TickWindow
 from plait.sharing.joins import WovenJoin
 from plait.sharing.numbered import numbered
@@ -34,10 +35,10 @@ from plait.sharing.patterns import relaxed
 from plait.sharing.selects import WovenSelect
 from plait.sharing.trees import WovenAggregate
 from plait.spark.counted_rows import Counting
+from plait.spark.local_tables import LocalTable
 from plait.spark.routes import Routes
 from plait.spark.stage_frames import applied, stream_readers
 from plait.spark.stream_rows import RecordSource
-from plait.spark.subscriptions import values_sql
 from plait.spark.tree_weave import TreeWeave
 from plait.spark.weaves import JoinWeave, SelectWeave, Weave
 
@@ -104,21 +105,23 @@ class _Takers:
         self._queries: list[list[str]] = [[] for _ in takers]
         for query, want in zip(queries, wants, strict=True):
             self._queries[takers[want]].append(query)
-        self._windows = [window for _, window in takers]
         self._routes = Routes([weave.patterns[number]], [(selection,) for selection, _ in takers])
+        gaps = [(name, BIGINT) for name in ("range_us", "slide_us", "offset_us")]
+        self._table = LocalTable(
+            [("taker", INT), *gaps, *self._routes.table_columns],
+            [
+                [taker, *_gaps_of(window), *route]
+                for (_, window), taker in takers.items()
+                for route in self._routes.table_rows(taker)
+            ],
+        )
 
     def counts(self, late: DataFrame) -> dict[str, int]:
         """How many of these rows each query would have wanted. Runs a job."""
         rows = late.selectExpr("unix_micros(t) AS us", *self._routes.items(self._columns))
-        table = [
-            [str(taker), *_gaps_of(window), *route]
-            for taker, window in enumerate(self._windows)
-            for route in self._routes.table_rows(taker)
-        ]
-        gaps = [(name, "BIGINT") for name in ("range_us", "slide_us", "offset_us")]
-        sql = values_sql([("taker", "INT"), *gaps, *self._routes.table_columns], table)
-        takers = F.broadcast(late.sparkSession.sql(sql)).alias("s")
-        routed = rows.alias("r").join(takers, F.expr(self._routes.condition("r", "s")), "inner")
+        takers = self._table.broadcast(late.sparkSession).alias("s")
+        found = rows.selectExpr("*", *self._routes.blocks).alias("r")
+        routed = found.join(takers, F.expr(self._routes.condition("r", "s")), "inner")
         wanted = routed.where(f"slide_us IS NULL OR slide_us - {_SINCE_TICK} <= range_us")
         return {
             query: row["count"]
@@ -130,7 +133,5 @@ class _Takers:
 _SINCE_TICK = "pmod(us - offset_us, slide_us)"
 
 
-def _gaps_of(window: TickWindow | None) -> list[str]:
-    if window is None:
-        return ["NULL"] * 3
-    return [str(us) for us in (window.range_us, window.slide_us, window.offset_us)]
+def _gaps_of(window: TickWindow | None) -> list[Value]:
+    return [None] * 3 if window is None else [window.range_us, window.slide_us, window.offset_us]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import MagicMock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +16,8 @@ from tests.patience import wait_until
 from plait import language
 from plait.benchmarks.report import Report
 from plait.benchmarks.sharing import aggregates, comparisons, floor, joins, live, sides
+from plait.benchmarks.sharing.plain_spark import read_files
+from plait.errors import InfeasibleError
 from plait.evaluator import StoredData, evaluate
 
 
@@ -44,6 +47,34 @@ def test_workloads_are_declared_rightly(sql: str, queries: int) -> None:
 def test_the_floor_is_computed_over_the_same_rows(tmp_path: Path) -> None:
     aggregates.write_readings(tmp_path / "readings", 1_000, 4)
     assert floor.database_s(tmp_path / "readings", aggregates.random_windows(3)) > 0
+
+
+def test_plain_spark_does_not_look_for_the_columns_of_its_streams(tmp_path: Path) -> None:
+    session = MagicMock()
+    read_files(session, tmp_path, aggregates.COLUMNS, 0)
+    session.readStream.schema.assert_called_once_with(aggregates.COLUMNS)
+    session.read.parquet.assert_not_called()
+
+
+def test_the_time_of_a_batch_is_that_of_all_of_it_in_the_second_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the streaming query that takes longest."""
+    running = MagicMock()
+    running.whole_batch_seconds.side_effect = [
+        {"shared-0": {0: 9.0, 1: 8.0}, "intake": {0: 0.1}},
+        {"shared-0": {1: 8.0, 2: 0.5, 3: 0.6, 4: 0.7}, "intake": {0: 0.1, 1: 0.2, 2: 0.3}},
+    ]
+    opened = MagicMock()
+    opened.__enter__.return_value.run.return_value = running
+    monkeypatch.setattr(live, "_session", lambda *_: opened)
+    airline = live.run_airline(MagicMock(), 20.0)
+    assert airline.batch_s == 0.6
+    assert airline.batch_p95_s >= 0.7
+    assert [call.args for call in running.wait.call_args_list] == [(10.0,), (10.0,)]
+
+
+def test_too_few_batches_are_no_measure() -> None:
+    with pytest.raises(InfeasibleError, match="hardly any micro-batch"):
+        live._slowest_since({"shared-0": {0: 9.0}}, {"shared-0": {0: 9.0, 1: 9.0}})
 
 
 def test_a_tick_is_closed_by_the_first_file_with_a_row_from_its_end_on(tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ def in_link(**lie: Any) -> Change:
         (lambda d: replace(d, links=(*d.links, d.links[0])), "the link from here to there"),
         (lambda d: replace(d, unit_costs=replace(UNCALIBRATED, table_refresh_s=1e9)), "unit costs"),
         (lambda d: replace(d, unit_costs=replace(UNCALIBRATED, costs={"spark": {}})), "unit costs"),
+        (lambda d: replace(d, unit_costs=replace(UNCALIBRATED, micro_batch_s={"spark": 0.0})), "unit costs"),
     ],
 )
 def test_lies(change: Change, complaint: str, report: PlanReport, workload: Workload) -> None:

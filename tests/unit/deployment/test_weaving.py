@@ -35,6 +35,9 @@ CREATE CONTINUOUS QUERY two AS
   SELECT r.watts, a.code FROM readings r [RANGE 7 SECONDS], alarms a [RANGE 2 SECONDS]
   WHERE r.plug = a.plug AND r.plug = 2;
 """
+SIZE = ("edges_per_s", "overlap", "groups", "finals_per_s", "rate_rows_per_s")
+BIG_SITE = "CREATE SITE big WITH (cores = 512);"
+MANY = 3_000_000  # rows a second
 
 
 def planned(text: str, *, rate: int = 1_000, site: str = "", planner: str = "plait") -> Any:
@@ -74,10 +77,11 @@ def test_queries_by_themselves_have_neither() -> None:
 
 
 @pytest.mark.parametrize(
-    ("site", "way"), [("", Way.SHARED), ("CREATE SITE big WITH (cores = 64);", Way.WOVEN)]
+    ("site", "rate", "way"),
+    [("", MANY, Way.SHARED), (BIG_SITE, 1_000, Way.SHARED), (BIG_SITE, MANY, Way.WOVEN)],
 )
-def test_spark_takes_over_where_it_has_many_cores(site: str, way: Way) -> None:
-    workload, report = planned(WINDOWS + JOINS, site=site)
+def test_spark_takes_over_where_it_has_many_cores_and_rows(site: str, rate: int, way: Way) -> None:
+    workload, report = planned(WINDOWS + JOINS, site=site, rate=rate)
     running = fragments(report.deployment, workload.catalog, together=True)
     ways = {result.query: each.way for each in running for result in each.results}
     assert {name: ways[name] for name in ("tens", "sliding", "one", "two")} == dict.fromkeys(
@@ -90,13 +94,35 @@ def test_spark_takes_over_where_it_has_many_cores(site: str, way: Way) -> None:
 def test_duckdb_computes_everything_if_it_is_to(together: bool) -> None:
     """Also what the plan has chosen Spark for, and what Spark's operators could compute."""
     planner = "plait" if together else "independent"
-    workload, report = planned(WINDOWS + JOINS, site="CREATE SITE big WITH (cores = 64);", planner=planner)
+    workload, report = planned(WINDOWS + JOINS, site=BIG_SITE, rate=MANY, planner=planner)
     assert {each.engine for each in report.deployment.shared} == ({"spark"} if together else set())
     running = fragments(report.deployment, workload.catalog, together=together, engines=Engines.DUCKDB)
     assert {each.way for each in running} == {Way.SHARED}
     names = sorted(query.name for query in workload.queries.values())
     queries = [[result.query for result in each.results] for each in running]
     assert queries == ([names] if together else [[name] for name in names])
+
+
+@pytest.mark.parametrize("cores", [16, 64, 1_000])
+def test_many_small_trees_stay_together(cores: int) -> None:
+    """However many cores there are: the stream is read once, and nothing is planned 50 times a second."""
+    small = "".join(
+        f"CREATE CONTINUOUS QUERY q{n} AS SELECT plug % {n} AS p, sum(watts) AS s "
+        f"FROM readings [RANGE 10 SECONDS] GROUP BY plug % {n};"
+        for n in range(2, 52)
+    )
+    workload, report = planned(small, site=f"CREATE SITE here WITH (cores = {cores});", rate=5_000)
+    assert len(report.deployment.trees) == 50
+    (together,) = fragments(report.deployment, workload.catalog, together=True)
+    assert together.way is Way.SHARED
+
+
+def test_a_huge_tree_goes_to_spark_and_leaves_a_small_one() -> None:
+    """Streams that have nothing in common are chosen for apart."""
+    small = "CREATE CONTINUOUS QUERY few AS SELECT count(*) AS n FROM alarms [RANGE 10 SECONDS];"
+    _, report = planned(WINDOWS + small, site="CREATE SITE here WITH (cores = 64);", rate=MANY)
+    engines = {each.queries[0]: each.engine for each in report.deployment.trees}
+    assert engines == {"tens": "spark", "others": "spark", "few": "duckdb"}
 
 
 def test_spark_is_no_choice_for_what_it_cannot_share() -> None:
@@ -106,13 +132,13 @@ def test_spark_is_no_choice_for_what_it_cannot_share() -> None:
         for n in range(3)
     )
     fine = "CREATE CONTINUOUS QUERY fine AS SELECT count(*) AS n FROM readings [RANGE 1500 MICROSECONDS];"
-    workload, report = planned(itself + fine, site="CREATE SITE big WITH (cores = 64);")
+    workload, report = planned(itself + fine, site="CREATE SITE vast WITH (cores = 1e6);", rate=1_000_000)
     assert [each.engine for each in report.deployment.shared] == ["duckdb", "duckdb"]
     running = fragments(report.deployment, workload.catalog, together=True)
     assert [each.way for each in running] == [Way.SHARED]
 
 
-@pytest.mark.parametrize("changed", ["edges_per_s", "overlap", "groups", "finals_per_s", "rate_rows_per_s"])
+@pytest.mark.parametrize("changed", [*SIZE, "reading_cores"])
 def test_a_wrong_size_is_found_from_the_document_alone(changed: str) -> None:
     document = json.loads(json.dumps(planned(WINDOWS)[1].to_json()))
     assert not list(disagreements(document))

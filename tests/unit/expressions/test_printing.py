@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import pytest
@@ -204,6 +205,21 @@ def test_aggregate_value(
     printed = aggregate_to_duckdb(call, ["n", "s", "d"])
     expected = pytest.approx(value) if isinstance(value, float) else value
     assert computed(connection, f"{printed} FROM {AGGREGATED}", call.type) == [expected]
+
+
+@pytest.mark.parametrize("name", ["stddev_pop", "var_pop", "stddev_samp", "var_samp"])
+def test_moments_of_what_is_not_finite_are_not_a_number(
+    name: str, connection: duckdb.DuckDBPyConnection
+) -> None:
+    """Also of a single value, at which DuckDB does not look."""
+    printed = aggregate_to_duckdb(AggregateCall(name, (Column(0, DOUBLE),)), ["x"])
+    for value in ("NaN", "Infinity", "-Infinity"):
+        for others in ("", ", (1.0)"):
+            rows = f"('{value}'::DOUBLE){others}"
+            (found,) = computed(connection, f"{printed} FROM (VALUES {rows}) AS t(x)", DOUBLE)
+            is_none = name.endswith("samp") and not others
+            assert found is None if is_none else math.isnan(cast(float, found))
+    assert computed(connection, f"{printed} FROM (VALUES (2.5), (2.5)) AS t(x)", DOUBLE) == [0.0]
 
 
 def test_sums_that_do_not_fit_are_null(connection: duckdb.DuckDBPyConnection) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from plait.batches import BatchRows
+from plait import batches
+from plait.batches import BatchRows, order_by, row_counts
 from plait.expressions.arrow import arrow_schema
 from plait.expressions.types import BIGINT, INT
 from plait.runtime.publishing import Publisher
@@ -111,11 +114,53 @@ def test_a_batch_that_is_repeated_is_there_once(tmp_path: Path) -> None:
     assert plugs_in(tmp_path, "high") == [2, 4]
 
 
-def test_rows_keep_what_they_are_of_when_some_queries_are_taken() -> None:
+def test_rows_of_a_query_keep_their_order(tmp_path: Path) -> None:
+    """Also where a result serves queries that share files and queries that do not."""
+    one, other = own(), own(SUMS)
+    publisher = Publisher({"one": one, "other": other}, [shared(tmp_path, ("high", "low"))])
+    mixed = of_several(
+        ("other", "low", "one", "high"),
+        *((2, 9, 1), (0, 8, 2), (1, 7, 3), (2, 1, 4), (3, 6, 5), (0, 2, 6), (2, 5, 7), (1, 3, 8)),
+    )
+    publisher.publish(0, [of_one("one", (4, 0)), mixed, of_one("one", (0, 9))])
+    assert one.table().to_pydict() == {"plug": [4, 9, 1, 5, 0], "total": [0, 1, 4, 7, 9]}
+    assert other.table().to_pydict() == {"plug": [8, 2], "sum": [2, 6]}
+    assert (plugs_in(tmp_path, "low"), plugs_in(tmp_path, "high")) == ([3, 7], [6])
+
+
+def test_rows_are_sorted_once_for_all_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not searched once for each: that would take the square of the number of queries."""
+    sorted_rows: list[int] = []
+
+    def noted(places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        sorted_rows.append(len(places))
+        return order_by(places)
+
+    monkeypatch.setattr(batches, "order_by", noted)
+    names = tuple(f"q{number}" for number in range(50))
+    sinks = {name: own() for name in reversed(names)}
+    result = of_several(names, *((row % 50, row, row) for row in range(200)))
+    Publisher(sinks).publish(0, [result])
+    assert sorted_rows == [200]
+    assert all(
+        sinks[name].table()["plug"].to_pylist() == [number, number + 50, number + 100, number + 150]
+        for number, name in enumerate(names)
+    )
+
+
+def test_rows_of_a_group_know_whose_of_the_group_they_are() -> None:
     several = of_several(("a", "b", "c"), (0, 1, 5), (2, 2, 6), (1, 3, 7))
-    taken = several.of({"b", "c"})
-    assert taken.queries == several.queries
-    assert taken.rows["c0"].to_pylist() == [2, 3]
-    assert taken.whose is not None
-    assert taken.whose.to_pylist() == [2, 1]
-    assert several.of({"a", "b", "c"}) is several
+    (_, first), (_, second) = several.by_group({"a": 0, "b": 1, "c": 1})
+    assert (first.queries, first.rows["c0"].to_pylist()) == (("a",), [1])
+    assert (second.queries, second.rows["c0"].to_pylist()) == (("b", "c"), [2, 3])
+    assert second.whose is not None
+    assert second.whose.to_pylist() == [1, 0]
+    assert row_counts([first, second]) == row_counts([several])
+
+
+def test_rows_that_all_go_to_one_place_are_not_copied() -> None:
+    several = of_several(("a", "b"), (0, 1, 5), (1, 2, 6))
+    alone = of_one("a", (1, 5))
+    assert [*several.by_group({"a": 4, "b": 4})] == [(4, several)]
+    assert [*alone.by_group({"a": 4, "b": 3})] == [(4, alone)]
+    assert not [*of_several(("a", "b")).by_group({"a": 4, "b": 3})]

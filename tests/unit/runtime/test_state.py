@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -192,8 +193,6 @@ def test_a_query_that_reads_a_changed_one_is_named(tmp_path: Path) -> None:
 
 
 def test_secrets_are_written_by_their_names(tmp_path: Path) -> None:
-    from dataclasses import replace
-
     workload = load_text(f"{READINGS};\n{HIGH}")
     stream = replace(
         workload.catalog.stream("readings"),
@@ -354,3 +353,14 @@ def test_streams_that_have_ended_stay_so(tmp_path: Path) -> None:
     state.close()
     with pytest.raises(UserError, match="it was drained"):
         opened(tmp_path / "state", now, drain=True)
+
+
+def test_queries_that_would_run_in_another_way_are_said_to_in_one_line(tmp_path: Path) -> None:
+    begun(tmp_path / "state", READINGS, HIGH)
+    now = declared(READINGS, HIGH)
+    high = replace(now.queries["high"], run=now.queries["high"].run.replace("native", "shared"))
+    with pytest.raises(UserError) as caught:
+        opened(tmp_path / "state", replace(now, queries={"high": high}))
+    first, second = caught.value.detail.splitlines()
+    assert first == "1 query would run in another way: `high`"
+    assert "--engines" in second

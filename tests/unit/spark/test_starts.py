@@ -60,3 +60,17 @@ def test_an_interrupt_forgets_the_java_that_it_ends_and_no_other(
         session.session()
     assert all(process.poll() is not None for process in started)
     assert (SparkContext._gateway is None) == (SparkContext._jvm is None) == bool(processes)
+
+
+def test_java_ignores_what_is_sent_to_all_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process heeds it, and needs Java until the batches that run are done."""
+    programs: list[Popen[bytes]] = []
+    # Shells are started with it too, and let what they run ignore it.
+    program = "kill -INT $$; kill -TERM $$; sh -c 'kill -TERM $$; exit 7'"
+
+    def start(_: SparkSession.Builder) -> Any:
+        programs.append(java_gateway.Popen(["sh", "-c", program]))  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", start)
+    session.session()
+    assert [program.wait(60) for program in programs] == [7]

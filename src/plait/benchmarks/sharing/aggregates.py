@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from plait.benchmarks.sharing.plain_spark import PlainQuery, sums_in_windows
 
 START_US = int(datetime.fromisoformat("2026-01-01 00:00:00+00:00").timestamp() * 1e6)
+COLUMNS = "plug INT, watts BIGINT, at TIMESTAMP"
 ROWS_PER_S = 1_000
 GROUPS = 100
 STEP_S = 5
@@ -73,7 +74,7 @@ def write_in_order(rows: pa.Table, folder: Path, number: int) -> None:
 
 def sql(folder: Path, windows: Sequence[Windowed]) -> str:
     stream = (
-        "CREATE STREAM readings (plug INT, watts BIGINT, at TIMESTAMP, WATERMARK FOR at AS at) "
+        f"CREATE STREAM readings ({COLUMNS}, WATERMARK FOR at AS at) "
         f"WITH (connector = 'files', path = '{folder}', format = 'parquet', files_per_batch = 1, "
         f"rate = {ROWS_PER_S});\n"
     )
@@ -103,6 +104,9 @@ def _seldom_exceeded(mean: float) -> int:
 
 def plain_queries(folder: Path, windows: Sequence[Windowed]) -> list[PlainQuery]:
     return [
-        PlainQuery(w.name, partial(sums_in_windows, folder=folder, range_s=w.range_s, slide_s=w.slide_s))
+        PlainQuery(
+            w.name,
+            partial(sums_in_windows, folder=folder, columns=COLUMNS, range_s=w.range_s, slide_s=w.slide_s),
+        )
         for w in windows
     ]

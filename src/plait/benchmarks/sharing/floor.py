@@ -28,7 +28,7 @@ def empty_batches_s(folder: Path, session: SparkSession) -> float:
     """A file a micro-batch, and nothing is done with it."""
     with TemporaryDirectory(ignore_cleanup_errors=True) as name:
         began = perf_counter()
-        run_without_work(session, folder, Path(name))
+        run_without_work(session, folder, aggregates.COLUMNS, Path(name))
         return perf_counter() - began
 
 

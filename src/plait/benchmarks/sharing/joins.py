@@ -94,7 +94,8 @@ def of_gate(gate: Gate, rows: pa.Table) -> pa.Table:
 
 def _plain_query(name: str, folder: Path, bounds: tuple[int, int] | None) -> PlainQuery:
     return PlainQuery(
-        name, partial(gate_rows, folder=folder, bounds=bounds, range_s=RANGE_S, delay_s=DELAY_S)
+        name,
+        partial(gate_rows, folder=folder, columns=_COLUMNS, bounds=bounds, range_s=RANGE_S, delay_s=DELAY_S),
     )
 
 

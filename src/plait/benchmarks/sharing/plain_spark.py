@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,29 +21,36 @@ class PlainQuery:
     frame: Callable[[SparkSession], DataFrame]
 
 
-def read_files(session: SparkSession, folder: Path, event_time: str, delay_s: int) -> DataFrame:
-    """A stream of Parquet files, one a micro-batch."""
-    schema = session.read.parquet(str(folder)).schema
-    rows = session.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
-    return rows.withWatermark(event_time, f"{delay_s} seconds")
+def read_files(session: SparkSession, folder: Path, columns: str, delay_s: int) -> DataFrame:
+    """A stream of Parquet files, one a micro-batch, with the event time `at`. Its columns are declared, as
+    they are for Plait: to find them out would take time for each stream of each query."""
+    rows = session.readStream.schema(columns).option("maxFilesPerTrigger", 1).parquet(str(folder))
+    return rows.withWatermark("at", f"{delay_s} seconds")
 
 
-def sums_in_windows(session: SparkSession, folder: Path, range_s: int, slide_s: int) -> DataFrame:
+def sums_in_windows(
+    session: SparkSession, folder: Path, columns: str, range_s: int, slide_s: int
+) -> DataFrame:
     """Sum and count for each plug. Windows end at multiples of the slide."""
     sizes = (f"{seconds} seconds" for seconds in (range_s, slide_s, -range_s % slide_s))
-    grouped = read_files(session, folder, "at", 0).groupBy(F.window("at", *sizes).alias("w"), "plug")
+    grouped = read_files(session, folder, columns, 0).groupBy(F.window("at", *sizes).alias("w"), "plug")
     sums = grouped.agg(F.sum("watts").alias("total"), F.count("*").alias("n"))
     return sums.select(F.col("w.end").alias("window_end"), "plug", "total", "n")
 
 
 def gate_rows(
-    session: SparkSession, folder: Path, bounds: tuple[int, int] | None, range_s: int, delay_s: int
+    session: SparkSession,
+    folder: Path,
+    columns: Mapping[str, str],
+    bounds: tuple[int, int] | None,
+    range_s: int,
+    delay_s: int,
 ) -> DataFrame:
     """Flights, all or those from the first to the last, with the bags and check-ins that are there with them.
-    Both are filtered as the flights are."""
+    Both are filtered as the flights are. `columns` are by stream."""
 
     def stream(name: str, number: str) -> DataFrame:
-        rows = read_files(session, folder / name, "at", delay_s)
+        rows = read_files(session, folder / name, columns[name], delay_s)
         rows = rows if bounds is None else rows.where(F.col(number).between(*bounds))
         return rows.select(*(F.col(column).alias(f"{name}_{column}") for column in rows.columns))
 
@@ -94,9 +101,9 @@ def _started(query: PlainQuery, session: SparkSession, folder: Path) -> Streamin
     )
 
 
-def run_without_work(session: SparkSession, folder: Path, checkpoints: Path) -> None:
+def run_without_work(session: SparkSession, folder: Path, columns: str, checkpoints: Path) -> None:
     """A stream of Parquet files, of which nothing is read."""
-    writer = read_files(session, folder, "at", 0).writeStream.foreachBatch(lambda *_: None)
+    writer = read_files(session, folder, columns, 0).writeStream.foreachBatch(lambda *_: None)
     placed = writer.option("checkpointLocation", str(checkpoints))
     placed.trigger(availableNow=True).start().awaitTermination()
 

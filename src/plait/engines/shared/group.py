@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Protocol
@@ -61,7 +62,8 @@ class Group:
         self._passes = [SelectPass(f"{name}pass_{n}_", each) for n, each in enumerate(found.selects)]
         self._trees = [*_trees(f"{name}tree_", found.aggregates)]
         self._joins = [SharedJoin(f"{name}join_{n}_", each) for n, each in enumerate(found.joins)]
-        others = [query for query in queries if query.name in found.others]
+        by_plans = {*found.others}
+        others = [query for query in queries if query.name in by_plans]
         self._at_once = _increments([q.plan for q in others if comes_at_once(q.plan)], f"{name}now_")
         self._others = _increments([q.plan for q in others if not comes_at_once(q.plan)], name)
         self._names: dict[Node, list[str]] = {}
@@ -106,36 +108,37 @@ class Group:
             yield from (BatchRows((name,), rows) for name in self._names[plan])
 
     def late_rows(self, database: Database, late: Mapping[str, str]) -> Mapping[str, Mapping[str, int]]:
-        """How many late rows each query has missed, by stream. A late row has an `id`, so that it counts
-        once."""
-        found: dict[str, dict[str, set[int]]] = {}
-        for query, stream, ids in self._missed(database, late):
-            found.setdefault(query, {}).setdefault(stream, set()).update(ids)
-        return {
-            query: {stream: len(ids) for stream, ids in streams.items() if ids}
-            for query, streams in found.items()
-        }
+        """How many late rows each query has missed, by stream."""
+        found: dict[str, dict[str, int]] = {}
+        for query, stream, count in self._missed(database, late):
+            if count:
+                found.setdefault(query, {})[stream] = count
+        return found
 
-    def _missed(self, database: Database, late: Mapping[str, str]) -> Iterator[tuple[str, str, set[int]]]:
+    def _missed(self, database: Database, late: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
         for tree in self._trees:
             yield from tree.late_rows(database, late[tree.stream])
         for join in self._joins:
             yield from join.late_rows(database, late)
-        for node in self._others.inputs:
-            for plan, names in self._names.items():
-                if node in inputs_of(plan) and not comes_at_once(plan):
-                    stream, ids = self._late_ids(database, plan, node, late)
-                    yield from ((name, stream, ids) for name in names)
+        counts: dict[tuple[str, str], int] = {}  # of streams and conditions
+        for plan, conditions in self._late_for.items():
+            for stream, condition in conditions.items():
+                if (stream, condition) not in counts:
+                    rows = database.fetch(f"SELECT count(*) FROM {late[stream]} AS r WHERE {condition}")
+                    ((counts[stream, condition],),) = rows
+                yield from ((name, stream, counts[stream, condition]) for name in self._names[plan])
 
-    def _late_ids(
-        self, database: Database, plan: Node, node: Node, late: Mapping[str, str]
-    ) -> tuple[str, set[int]]:
-        stream, items, where = self._read(node)
-        del items
-        rows = database.fetch(
-            f"SELECT r.id FROM {late[stream]} AS r WHERE {where} AND {_is_in_a_window(plan, node)}"
-        )
-        return stream, {id_ for (id_,) in rows}
+    @cached_property
+    def _late_for(self) -> Mapping[Node, Mapping[str, str]]:
+        """Which rows of its streams a plan misses if they come late: all that it reads in some way."""
+        found: dict[Node, dict[str, str]] = {}
+        for plan in self._names:
+            ways: dict[str, list[str]] = {}
+            for node in () if comes_at_once(plan) else inputs_of(plan):
+                stream, _, where = self._read(node)
+                ways.setdefault(stream, []).append(f"({where} AND {_is_in_a_window(plan, node)})")
+            found[plan] = {stream: " OR ".join(dict.fromkeys(each)) for stream, each in ways.items()}
+        return found
 
     def _input_rows(self, node: Node, arrived: Arrivals, before_us: int) -> str:
         """The rows of an input, from those of its stream."""

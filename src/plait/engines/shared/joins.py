@@ -18,10 +18,9 @@ import pyarrow as pa
 
 from plait.engines.duckdb import Database
 from plait.engines.shared.askers import Asker, AskerTable, asker_tables
-from plait.engines.shared.routing import Routing, wanted_ids
+from plait.engines.shared.routing import Routing, wanted_counts
 from plait.expressions.duckdb import to_duckdb, type_to_duckdb
-from plait.expressions.nodes import conjunction
-from plait.sharing.joins import WovenJoin, shifted
+from plait.sharing.joins import WovenJoin
 from plait.sharing.numbered import numbered
 from plait.sharing.shapes import Shape
 
@@ -37,7 +36,7 @@ class SharedJoin:
         self._ranges_us = [max(member.ranges_us[k] for member in members) for k in inputs]
         self._columns = [f"c{k}" for k in range(sum(len(scan.columns) for scan in self._key.scans))]
         takers = [member.selections for member in members]
-        self._routing = Routing(name, [*map(shifted, self._key.patterns, self._key.starts)], takers)
+        self._routing = Routing(name, self._key.patterns, takers)
         self._selections = [numbered(taker[k] for taker in takers) for k in inputs]
         self._wanted = [
             Routing(f"{name}_{k}", [pattern], [(each,) for each in self._selections[k]])
@@ -83,15 +82,45 @@ class SharedJoin:
         for number in range(len(self._key.scans)):
             database.execute(f"INSERT INTO {self._name}_rows{number} FROM {self._name}_new{number}")
 
-    def late_rows(self, database: Database, rows: Mapping[str, str]) -> Iterator[tuple[str, str, set[int]]]:
-        """Whom late rows concern: query, stream and the `id`s of the rows."""
-        for number, (scan, pattern) in enumerate(zip(self._key.scans, self._key.patterns, strict=True)):
-            columns = [f"c{k}" for k in range(len(scan.columns))]
-            stream = scan.stream.lower()
-            found = wanted_ids(database, self._wanted[number], rows[stream], columns, pattern)
-            numbers = self._selections[number]
-            for member in self._members:
-                yield member.query, stream, found.get(numbers[member.selections[number]], set())
+    def late_rows(self, database: Database, rows: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
+        """Whom late rows concern: query, stream and how many there are. They have an `id`, as one may concern
+        a query in several ways."""
+        inputs: dict[str, list[int]] = {}
+        for number, scan in enumerate(self._key.scans):
+            inputs.setdefault(scan.stream.lower(), []).append(number)
+        for stream, numbers in inputs.items():
+            counts = self._late_counts(database, numbers, rows[stream])
+            yield from ((member.query, stream, counts.get(n, 0)) for n, member in enumerate(self._members))
+
+    def _late_counts(self, database: Database, numbers: Sequence[int], rows: str) -> dict[int, int]:
+        """How many rows of a stream, which some inputs read, each query wants, by its place."""
+        taken = [[self._selections[k][member.selections[k]] for k in numbers] for member in self._members]
+        if len(numbers) == 1:
+            routing, columns = self._wanted[numbers[0]], self._columns_of(numbers[0])
+            counts = wanted_counts(database, routing, rows, columns)
+            return {place: counts.get(taker, 0) for place, (taker,) in enumerate(taken)}
+        wanted = " UNION ALL ".join(self._wanted_ids(number, rows) for number in numbers)
+        takers = ", ".join(
+            f"({place}, {number}, {taker})"
+            for place, own in enumerate(taken)
+            for number, taker in zip(numbers, own, strict=True)
+        )
+        found = database.fetch(
+            f"SELECT m.place, count(DISTINCT w.id) FROM ({wanted}) AS w "
+            f"JOIN (VALUES {takers}) AS m(place, input, taker) USING (input, taker) GROUP BY m.place"
+        )
+        return dict(found)
+
+    def _wanted_ids(self, number: int, rows: str) -> str:
+        """Which rows of a stream the selections of an input want, by their `id`."""
+        columns, routing = self._columns_of(number), self._wanted[number]
+        return (
+            f"SELECT {number} AS input, v.taker, r.id FROM {routing.routed(rows, columns)} "
+            f"WHERE {routing.common(columns)}"
+        )
+
+    def _columns_of(self, number: int) -> list[str]:
+        return [f"c{k}" for k in range(len(self._key.scans[number].columns))]
 
     def forget(self, database: Database, watermark_us: int) -> None:
         for number, range_us in enumerate(self._ranges_us):
@@ -99,14 +128,12 @@ class SharedJoin:
 
     def _rows_wanted(self, number: int, rows: str, from_us: int) -> str:
         """The new rows of a stream that some query may want."""
-        scan, pattern = self._key.scans[number], self._key.patterns[number]
-        columns = [f"c{k}" for k in range(len(scan.columns))]
-        rest = to_duckdb(conjunction(sorted(pattern.rest, key=repr)), [f"r.{name}" for name in columns])
+        columns, routing = self._columns_of(number), self._wanted[number]
         selected = f"SELECT {', '.join(f'r.{name}' for name in [*columns, 't'])} FROM"
-        timely = f"WHERE r.t >= {from_us} AND {rest}"
-        if not pattern.looked_up and pattern.bounded is None:
+        timely = f"WHERE r.t >= {from_us} AND {routing.common(columns)}"
+        if not routing.tells_apart:
             return f"{selected} {rows} AS r {timely}"
-        routed = self._wanted[number].routed(f"(SELECT *, row_number() OVER () AS id FROM {rows})", columns)
+        routed = routing.routed(f"(SELECT *, row_number() OVER () AS id FROM {rows})", columns)
         return f"SELECT * EXCLUDE (id) FROM (SELECT DISTINCT ON (id) r.* FROM {routed} {timely})"
 
     def _combinations(self, new: int) -> str:

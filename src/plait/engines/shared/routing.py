@@ -7,22 +7,29 @@ join), hence its cell, and a taker wants an interval of cells:
 
     constants      c0       c1
     cells     -1   0    1   2    3
+
+What a taker compares with its own parameters is a condition of the join, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, product
 
 from plait.engines.duckdb import Database
 from plait.expressions.duckdb import literal_to_duckdb, to_duckdb, type_to_duckdb
 from plait.expressions.nodes import Column, conjunction
-from plait.sharing.patterns import Pattern, Selection
+from plait.sharing.patterns import Pattern, Selection, common_terms, own_terms
 
 _LAST_CELL = 2**62
 
+# Cells are listed, for an equality to join by, if these are no more than so many; else takers say from which
+# cell to which.
+_MOST_CELLS = 200_000
+
 
 class Routing:
-    """`patterns` are over one relation; each taker has a selection for each of them.
+    """`patterns` are over relations whose columns stand beside each other; a taker has a selection of each.
 
     A relation is routed as `r`, with columns of the given names, to takers `v`, each with its number as
     `taker`.
@@ -32,63 +39,95 @@ class Routing:
         self, name: str, patterns: Sequence[Pattern], takers: Sequence[tuple[Selection, ...]]
     ) -> None:
         self._name = name
+        self._patterns = patterns
         self._takers = takers
+        self._starts = [*accumulate((pattern.width for pattern in patterns), initial=0)]
         self._looked_up = {
-            f"v{number}_{k}": column
+            f"v{number}_{k}": self._starts[number] + column.index
             for number, pattern in enumerate(patterns)
             for k, column in enumerate(pattern.looked_up)
         }
         self._bounded: dict[int, Column] = {
             number: pattern.bounded for number, pattern in enumerate(patterns) if pattern.bounded is not None
         }
+        selections = [[taker[number] for taker in takers] for number in range(len(patterns))]
+        self._common = [conjunction(list(common_terms(each))) for each in selections]
+        self._own = [own_terms(each) for each in selections]
+        self._by_cell = False  # whether cells are listed
+
+    @property
+    def tells_apart(self) -> bool:
+        """Whether rows find takers by more than a comparison with each of them."""
+        return bool(self._looked_up or self._bounded)
 
     def create(self, database: Database) -> None:
         """Make the tables of constants."""
         for number, column in self._bounded.items():
             self._cut(database, number, column)
-        names = [f"{name} {type_to_duckdb(column.type)}" for name, column in self._looked_up.items()]
+        columns = {
+            name: pattern.looked_up[k].type
+            for number, pattern in enumerate(self._patterns)
+            for k in range(len(pattern.looked_up))
+            for name in (f"v{number}_{k}",)
+        }
+        for number, pattern in enumerate(self._patterns):
+            columns |= {f"p{number}_{k}": type_ for k, type_ in enumerate(pattern.parameters)}
+        names = [f"{name} {type_to_duckdb(type_)}" for name, type_ in columns.items()]
         given = f"{self._name}_given"
         database.execute(f"CREATE OR REPLACE TEMP TABLE {given} ({', '.join(['taker INTEGER', *names])})")
-        values = [
-            f"({', '.join([str(n), *(literal_to_duckdb(c) for each in taker for c in each.constants)])})"
-            for n, taker in enumerate(self._takers)
-        ]
-        database.execute(f"INSERT INTO {given} VALUES {', '.join(values)}")
+        database.execute(f"INSERT INTO {given} VALUES {', '.join(self._rows())}")
         joins = [f"LEFT JOIN {self._name}_intervals{number} USING (taker)" for number in self._bounded]
-        database.execute(
-            f"CREATE OR REPLACE TEMP TABLE {self._name}_takers AS SELECT * FROM {given} {' '.join(joins)}"
+        takers = f"{self._name}_takers"
+        database.execute(f"CREATE OR REPLACE TEMP TABLE {takers} AS SELECT * FROM {given} {' '.join(joins)}")
+        if not self._looked_up and self._bounded:
+            self._list_cells(database, next(iter(self._bounded)), takers)
+
+    def _rows(self) -> Iterator[str]:
+        """The constants of each taker: a row for each choice that it leaves."""
+        for number, taker in enumerate(self._takers):
+            own = [literal_to_duckdb(each) for selection in taker for each in selection.parameters]
+            for constants in product(*(alternatives for each in taker for alternatives in each.constants)):
+                yield f"({', '.join([str(number), *map(literal_to_duckdb, constants), *own])})"
+
+    def _list_cells(self, database: Database, number: int, takers: str) -> None:
+        """Let takers have a row for each cell of a pattern that they want, unless these are too many."""
+        last = f"least(high{number}, (SELECT 2 * count(*) - 1 FROM {self._name}_cuts{number}))"
+        ((count,),) = database.fetch(
+            f"SELECT coalesce(sum(greatest({last} - low{number} + 1, 0)), 0) FROM {takers}"
         )
-        for number in self._by_cell:
-            last = f"(SELECT 2 * count(*) - 1 FROM {self._name}_cuts{number})"
-            cells = f"unnest(generate_series(low{number}, least(high{number}, {last})))"
+        self._by_cell = count <= _MOST_CELLS
+        if self._by_cell:
             database.execute(
-                f"CREATE OR REPLACE TEMP TABLE {self._name}_cells AS SELECT *, {cells} AS cell "
-                f"FROM {self._name}_takers"
+                f"CREATE OR REPLACE TEMP TABLE {self._name}_cells AS "
+                f"SELECT *, unnest(generate_series(low{number}, {last})) AS cell FROM {takers}"
             )
 
+    def common(self, columns: Sequence[str], number: int = 0) -> str:
+        """What all takers ask of a row of one of the relations, whose columns have these names."""
+        return to_duckdb(self._common[number], [f"r.{name}" for name in columns])
+
     def routed(self, rows: str, columns: Sequence[str]) -> str:
-        """What to select from: rows with their takers."""
+        """What to select from: rows with their takers, of those that have what all takers ask for."""
         text = f"{rows} AS r"
-        conditions = [f"r.{columns[column.index]} = v.{name}" for name, column in self._looked_up.items()]
+        conditions = [f"r.{columns[place]} = v.{name}" for name, place in self._looked_up.items()]
         for number, column in self._bounded.items():
-            value, cut = f"r.{columns[column.index]}", f"cut{number}"
+            value, cut = f"r.{columns[self._starts[number] + column.index]}", f"cut{number}"
             text += f" ASOF LEFT JOIN {self._name}_cuts{number} AS {cut} ON {value} >= {cut}.value"
             cell = (
                 f"CASE WHEN {value} IS NULL THEN NULL WHEN {cut}.place IS NULL THEN -1 "
                 f"ELSE 2 * {cut}.place + ({value} > {cut}.value)::INTEGER END"
             )
+            is_listed = self._by_cell and number == next(iter(self._bounded))
             conditions.append(
-                f"{cell} = v.cell"
-                if number in self._by_cell
-                else f"{cell} BETWEEN v.low{number} AND v.high{number}"
+                f"{cell} = v.cell" if is_listed else f"{cell} BETWEEN v.low{number} AND v.high{number}"
             )
+        for number, (pattern, terms) in enumerate(zip(self._patterns, self._own, strict=True)):
+            start = self._starts[number]
+            references = [f"r.{name}" for name in columns[start : start + pattern.width]]
+            references += [f"v.p{number}_{k}" for k in range(len(pattern.parameters))]
+            conditions += [to_duckdb(term, references) for term in terms]
         takers = f"{self._name}_cells" if self._by_cell else f"{self._name}_takers"
         return f"{text} JOIN {takers} AS v ON {' AND '.join(conditions) or 'true'}"
-
-    @property
-    def _by_cell(self) -> tuple[int, ...]:
-        """The pattern whose cells are an equality of the join, where no values are looked up."""
-        return () if self._looked_up else tuple(self._bounded)[:1]
 
     def _cut(self, database: Database, number: int, column: Column) -> None:
         bounds, cuts = f"{self._name}_bounds{number}", f"{self._name}_cuts{number}"
@@ -117,14 +156,12 @@ class Routing:
         )
 
 
-def wanted_ids(
-    database: Database, routing: Routing, rows: str, columns: Sequence[str], pattern: Pattern
-) -> dict[int, set[int]]:
-    """Which rows each taker wants, by their `id`."""
-    rest = to_duckdb(conjunction(sorted(pattern.rest, key=repr)), [f"r.{name}" for name in columns])
-    found: dict[int, set[int]] = {}
-    for taker, id_ in database.fetch(
-        f"SELECT v.taker, r.id FROM {routing.routed(rows, columns)} WHERE {rest}"
-    ):
-        found.setdefault(taker, set()).add(id_)
-    return found
+def wanted_counts(
+    database: Database, routing: Routing, rows: str, columns: Sequence[str], condition: str = "true"
+) -> dict[int, int]:
+    """How many rows each taker wants, of those for which a condition is true."""
+    found = database.fetch(
+        f"SELECT v.taker, count(*) FROM {routing.routed(rows, columns)} "
+        f"WHERE {routing.common(columns)} AND {condition} GROUP BY v.taker"
+    )
+    return dict(found)

@@ -10,7 +10,6 @@ from plait.engines.duckdb import Database
 from plait.engines.shared.askers import Asker, asker_tables
 from plait.engines.shared.routing import Routing
 from plait.expressions.duckdb import to_duckdb
-from plait.expressions.nodes import conjunction
 from plait.sharing.selects import WovenSelect
 
 
@@ -37,7 +36,7 @@ class SelectPass:
     def results(self, database: Database, rows: str) -> Iterator[tuple[tuple[str, ...], pa.Table]]:
         """The rows of all queries: their names, and a table whose first column is the number of the query."""
         references = [f"r.{name}" for name in self._columns]
-        rest = to_duckdb(conjunction(sorted(self._key.pattern.rest, key=repr)), references)
+        common = self._routing.common(self._columns)
         for shape, askers in self._askers.items():
             items = [
                 f"{to_duckdb(e, [*references, *askers.constants])} AS c{n}"
@@ -45,6 +44,6 @@ class SelectPass:
             ]
             rows_of_all = database.fetch_arrow(
                 f"SELECT {', '.join(['q.query', *items])} FROM {self._routing.routed(rows, self._columns)} "
-                f"JOIN {askers.name} AS q ON q.taker = v.taker WHERE {rest}"
+                f"JOIN {askers.name} AS q ON q.taker = v.taker WHERE {common}"
             )
             yield askers.queries, rows_of_all

@@ -7,9 +7,10 @@ number of queries or windows:
 1. Which ticks there are: those of each window that hold a piece with rows. Each is a range of pieces,
    `(low, high]`. Only pieces are looked at that a window can hold that has a tick now: a long window costs
    little until its tick comes.
-2. If all that a window needs is exact, and most groups have rows in most pieces, prefix sums: the sums up to
-   `high` less those up to `low`, of every group. Otherwise the pieces of each range are put together.
-3. One statement a shape turns the rows of its queries' windows into result rows, each with its query.
+2. The finals of all windows, once. Where all that a window needs is exact, and most groups have rows in most
+   pieces, by prefix sums: the sums up to `high` less those up to `low`, of every group. Otherwise the pieces
+   of each range are put together.
+3. One statement a shape turns the finals of its queries' windows into result rows, each with its query.
 
 What is needed of a group that has no rows in a range is nothing: it gives no row.
 
@@ -19,7 +20,7 @@ batch decides for itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -28,10 +29,9 @@ from plait.engines.duckdb import Database
 from plait.engines.incremental.bands import Band
 from plait.engines.incremental.statements import is_in_gap, within
 from plait.engines.shared.askers import Asker, AskerTable, asker_tables, create_table
-from plait.engines.shared.routing import Routing, wanted_ids
+from plait.engines.shared.routing import Routing, wanted_counts
 from plait.expressions.aggregates import AggregateCall, aggregate_type
 from plait.expressions.duckdb import to_duckdb, type_to_duckdb
-from plait.expressions.nodes import conjunction
 from plait.expressions.types import Kind
 from plait.plan.nodes import TickWindow
 from plait.sharing.numbered import numbered
@@ -171,26 +171,24 @@ class Tree:
         references = [f"r.{column}" for column in columns]
         keys = [f"{to_duckdb(key, references)} AS k{n}" for n, key in enumerate(self._key.keys)]
         kept = [f"{_partial_sql(each, references)} AS p{n}" for n, each in enumerate(self._partials)]
-        rest = to_duckdb(conjunction(sorted(self._key.pattern.rest, key=repr)), references)
+        common = self._routing.common(columns)
         groups = ["edge", "variant", *(f"k{n}" for n in range(len(keys)))]
         return (
             f"SELECT {_edge_sql(self._edges, 'r.t')} AS edge, v.taker AS variant, "
             f"{', '.join([*keys, *kept])} FROM {self._routing.routed(rows, columns)} "
-            f"WHERE r.t >= {from_us} AND {rest} GROUP BY {', '.join(groups)}"
+            f"WHERE r.t >= {from_us} AND {common} GROUP BY {', '.join(groups)}"
         )
 
-    def late_rows(self, database: Database, rows: str) -> Iterator[tuple[str, str, set[int]]]:
-        """Whom late rows concern: query, stream and the `id`s of the rows."""
+    def late_rows(self, database: Database, rows: str) -> Iterator[tuple[str, str, int]]:
+        """Whom late rows concern: query, stream and how many there are."""
         columns = [f"c{n}" for n in range(len(self._key.scan.columns))]
-        found = wanted_ids(database, self._routing, rows, columns, self._key.pattern)
-        in_gaps = {
-            window: {id_ for (id_,) in database.fetch(f"SELECT id FROM {rows} WHERE {is_in_gap(window)}")}
-            for window in self._distinct_windows
-            if window.range_us < window.slide_us
-        }
+        counts: dict[TickWindow | None, dict[int, int]] = {}
         for member in self._members:
-            ids = found.get(self._variants[member.selection], set())
-            yield member.query, self.stream, ids - in_gaps.get(member.window, set())
+            window = member.window if member.window.range_us < member.window.slide_us else None
+            if window not in counts:
+                condition = "true" if window is None else f"NOT ({is_in_gap(window)})"
+                counts[window] = wanted_counts(database, self._routing, rows, columns, condition)
+            yield member.query, self.stream, counts[window].get(self._variants[member.selection], 0)
 
     def forget(self, database: Database, watermark_us: int) -> None:
         longest_us = max(window.range_us for window in self._distinct_windows)
@@ -215,13 +213,26 @@ class Tree:
         )
         database.execute(f"CREATE OR REPLACE TEMP TABLE {ticks} AS {self._ticks(edges, before_us, now_us)}")
         is_dense = self._is_dense(database, edges, pieces)
-        for statement, askers in self._askers.items():
-            by_prefix = statement.exact and is_dense
-            finals = self._prefix_finals if by_prefix else self._joined_finals
-            yield (
-                askers.queries,
-                database.fetch_arrow(self._shaped(finals(edges, ticks, pieces), statement, askers)),
-            )
+        for by_prefix in (True, False):
+            asking = {
+                statement: askers
+                for statement, askers in self._askers.items()
+                if (statement.exact and is_dense) is by_prefix
+            }
+            if asking:
+                finals = self._finals(edges, ticks, pieces, asking, by_prefix=by_prefix)
+                yield from self._results(database, finals, asking)
+
+    def _results(
+        self, database: Database, finals: str, asking: Mapping[_Statement, AskerTable]
+    ) -> Iterator[tuple[tuple[str, ...], pa.Table]]:
+        """The rows that statements make of finals. These are stored where several need them."""
+        if len(asking) > 1:
+            stored = f"{self._name}_finals"
+            database.execute(f"CREATE OR REPLACE TEMP TABLE {stored} AS {finals}")
+            finals = f"FROM {stored}"
+        for statement, askers in asking.items():
+            yield askers.queries, database.fetch_arrow(self._shaped(finals, statement, askers))
 
     def _is_dense(self, database: Database, edges: str, pieces: Band) -> bool:
         """Whether most groups have rows in most pieces: prefix sums have a row for each of both."""
@@ -293,14 +304,26 @@ class Tree:
             f"GROUP BY {', '.join(group)}"
         )
 
+    def _finals(
+        self,
+        edges: str,
+        ticks: str,
+        pieces: Band,
+        asking: Mapping[_Statement, AskerTable],
+        *,
+        by_prefix: bool,
+    ) -> str:
+        """What statements need of the windows that their queries ask about."""
+        asked = " UNION ".join(f"SELECT target FROM {askers.name}" for askers in asking.values())
+        wanted = f"(SELECT * FROM {ticks} WHERE target IN ({asked}))" if len(self._askers) > 1 else ticks
+        merged = (self._prefix_finals if by_prefix else self._joined_finals)(edges, wanted, pieces)
+        names = dict.fromkeys(name for statement in asking for name in statement.columns)
+        keys = [f"f.{name}" for name in self._key_names]
+        calls = [f"{self._final_sql(call)} AS a{n}" for n, call in enumerate(self._calls) if f"a{n}" in names]
+        return f"SELECT {', '.join(['f.target', 'f.tick', *keys, *calls])} FROM ({merged}) AS f"
+
     def _shaped(self, finals: str, statement: _Statement, askers: AskerTable) -> str:
         """The rows of the queries of one statement, and whose they are."""
-        finals_columns = ["f.target", "f.tick", *(f"f.{name}" for name in self._key_names)]
-        calls = [
-            f"{self._final_sql(call)} AS a{n}"
-            for n, call in enumerate(self._calls)
-            if not statement.exact or _is_exact(call)
-        ]
         references = [*(f"x.{name}" for name in statement.columns), *askers.constants]
         edge = "make_timestamp(x.tick)"
         items = [
@@ -309,7 +332,7 @@ class Tree:
         ]
         where = [to_duckdb(term, references, None, edge) for term in statement.shape.terms]
         return (
-            f"WITH x AS MATERIALIZED (SELECT {', '.join([*finals_columns, *calls])} FROM ({finals}) AS f) "
+            f"WITH x AS MATERIALIZED ({finals}) "
             f"SELECT {', '.join(['q.query', *items])} FROM x JOIN {askers.name} AS q USING (target) "
             f"WHERE {' AND '.join(where) or 'true'}"
         )
