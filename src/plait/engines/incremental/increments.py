@@ -1,7 +1,7 @@
 """What several plans over one set of streams give when their watermark moves: each its band of event times.
 
 The plans share what they have in common: rows that are handed over are stored once, and so is what a window
-above reads. Plans that are equal are computed once.
+above reads. What several plans compute, whole or in part, is computed once a batch.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from plait.engines.duckdb import Database
 from plait.engines.incremental.bands import END_US, Band, held_back_us
-from plait.engines.incremental.layout import Layout, Numbered, Stage, Store
+from plait.engines.incremental.layout import Held, Layout, Numbered, Stage, Store
 from plait.engines.incremental.numbering import delete_old_numbers, number_rows
 from plait.engines.incremental.slices import slices
-from plait.engines.incremental.statements import StageStatement
+from plait.engines.incremental.statements import StageStatement, times_of
 from plait.expressions.duckdb import type_to_duckdb
 from plait.plan.nodes import Node
 
@@ -58,18 +58,49 @@ class Increments:
         self, database: Database, tables: Mapping[str, Path], before_us: int, now_us: int
     ) -> Iterator[tuple[Node, pa.Table]]:
         """What each plan gives of the time that has become final, in pieces."""
-        for stage in self._layout.stages:
-            held_back = held_back_us(stage.plan)
-            band = Band(before_us - held_back, now_us - held_back)
-            for part in slices(database, self._layout, stage, band):
-                statement = StageStatement(self._layout, stage, part, tables)
-                match stage.target:
-                    case None:
-                        yield stage.plan, self._fetched(database, stage, statement)
-                    case Numbered() as store:
-                        number_rows(database, store, str(statement))
-                    case store:
-                        database.execute(f"INSERT INTO {store.table} {statement}")
+        layout = self._layout
+        now = {stage: _final(stage, before_us, now_us) for stage in layout.stages}
+        common = self._common_bands(now)
+        try:
+            for stage, band in now.items():
+                for node in layout.shared[stage]:
+                    if node in common and node not in layout.held:
+                        self._hold(database, tables, node, common[node])
+                for part in slices(database, layout, stage, band):
+                    statement = StageStatement(layout, stage, part, tables)
+                    match stage.target:
+                        case None:
+                            yield stage.plan, self._fetched(database, stage, statement)
+                        case Numbered() as store:
+                            number_rows(database, store, str(statement))
+                        case store:
+                            database.execute(f"INSERT INTO {store.table} {statement}")
+        finally:
+            for held in layout.held.values():
+                database.execute(f"DROP TABLE IF EXISTS {held.table}")
+            layout.held.clear()
+
+    def _common_bands(self, now: Mapping[Stage, Band]) -> dict[Node, Band]:
+        """The bands of nodes that several stages compute, of all of which the same is needed."""
+        needed: dict[Node, set[Band]] = {}
+        for stage, nodes in self._layout.shared.items():
+            if nodes and not now[stage].is_empty:
+                bands = self._layout.bands(stage, now[stage])
+                for node in nodes:
+                    needed.setdefault(node, set()).add(bands[node])
+        return {node: next(iter(bands)) for node, bands in needed.items() if len(bands) == 1}
+
+    def _hold(self, database: Database, tables: Mapping[str, Path], node: Node, band: Band) -> None:
+        """Compute what several stages need, for this batch."""
+        stage = self._layout.holding(node)
+        assert isinstance(stage.target, Held)
+        columns = [f"c{k} {type_to_duckdb(type_)}" for k, type_ in enumerate(node.types)]
+        columns += [f"{time} BIGINT" for time in times_of(node.timing)]
+        database.execute(f"CREATE OR REPLACE TEMP TABLE {stage.target.table} ({', '.join(columns)})")
+        for part in slices(database, self._layout, stage, band):
+            statement = StageStatement(self._layout, stage, part, tables)
+            database.execute(f"INSERT INTO {stage.target.table} {statement}")
+        self._layout.held[node] = stage.target
 
     def forget(self, database: Database, watermark_us: int) -> None:
         """Delete what no later band needs.
@@ -80,7 +111,7 @@ class Increments:
         needed_from_us: dict[Store, int] = {}
         for stage in self._layout.stages:
             later = Band(watermark_us - held_back_us(stage.plan), END_US + 1)
-            for store, band in self._layout.store_bands(self._layout.bands(stage, later)).items():
+            for store, band in self._layout.store_bands(stage, self._layout.bands(stage, later)).items():
                 needed_from_us[store] = min(band.from_us, needed_from_us.get(store, band.from_us))
         for store, from_us in needed_from_us.items():
             if isinstance(store, Numbered):
@@ -92,3 +123,9 @@ class Increments:
     def _fetched(database: Database, stage: Stage, statement: StageStatement) -> pa.Table:
         items = [f"c{k}::{type_to_duckdb(type_)} AS c{k}" for k, type_ in enumerate(stage.plan.types)]
         return database.fetch_arrow(f"SELECT {', '.join(items)} FROM ({statement})")
+
+
+def _final(stage: Stage, before_us: int, now_us: int) -> Band:
+    """What of a stage has become final."""
+    held_back = held_back_us(stage.plan)
+    return Band(before_us - held_back, now_us - held_back)

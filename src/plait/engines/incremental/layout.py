@@ -10,7 +10,8 @@ The state of a query is a few **stores**, each a table of rows with their event 
 Filters, projections and unions of inputs need no store: they are computed row by row where they are read.
 
 A **stage** computes a part of the plan over the stores: what it gives is added to a store, or is the result.
-Stages are in an order in which each finds in the stores what it needs.
+Stages are in an order in which each finds in the stores what it needs. What several stages compute (`shared`)
+can be held for a batch (`Held`): a stage of its own computes it, and the others read it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,19 @@ from typing import TypeAlias
 
 from plait.engines.incremental.bands import Band, hull, needed_of_inputs
 from plait.errors import InternalError
-from plait.plan.nodes import Filter, Node, Project, RowWindow, StreamScan, Union, Window
+from plait.plan.nodes import (
+    Aggregate,
+    Filter,
+    Join,
+    Node,
+    OuterJoin,
+    Project,
+    RowWindow,
+    StreamScan,
+    Top,
+    Union,
+    Window,
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +63,15 @@ class Numbered:
     window: RowWindow
 
 
-Store: TypeAlias = Given | Derived | Numbered
+@dataclass(frozen=True)
+class Held:
+    """The rows of a sub-plan in one batch, for all stages that need them."""
+
+    table: str
+    node: Node
+
+
+Store: TypeAlias = Given | Derived | Numbered | Held
 
 
 @dataclass(frozen=True)
@@ -58,7 +79,7 @@ class Stage:
     """Computes `plan`, and puts its rows into a store; without one, they are the result."""
 
     plan: Node
-    target: Derived | Numbered | None
+    target: Derived | Numbered | Held | None
 
 
 class Layout:
@@ -74,6 +95,7 @@ class Layout:
         }
         self.derived: dict[Node, Derived] = {}
         self.numbered: dict[Node, Numbered] = {}
+        self.held: dict[Node, Held] = {}  # for the batch that is being computed
         self.stages: list[Stage] = []
         for plan in dict.fromkeys(plans):
             for node in _ordered(plan, self._inputs_above_given):
@@ -87,17 +109,51 @@ class Layout:
     def stores(self) -> tuple[Store, ...]:
         return (*self.given.values(), *self.derived.values(), *self.numbered.values())
 
+    @cached_property
+    def shared(self) -> Mapping[Stage, Sequence[Node]]:
+        """For each stage the nodes that it should not compute by itself, inputs before what uses them: others
+        need them, too, and they are no rows that are just read."""
+        users: dict[Node, set[Node | Stage]] = {}
+        stages: dict[Node, set[Stage]] = {}
+        nodes = {stage: self.nodes(stage) for stage in self.stages}
+        for stage in self.stages:
+            users.setdefault(stage.plan, set()).add(stage)
+            for node in nodes[stage]:
+                stages.setdefault(node, set()).add(stage)
+                for source in self.inputs(node):
+                    users.setdefault(source, set()).add(node)
+        worth_it = {
+            node
+            for node, of in stages.items()
+            if isinstance(node, Aggregate | Join | OuterJoin | Top) and len(of) > 1 and len(users[node]) > 1
+        }
+        return {stage: [node for node in nodes[stage] if node in worth_it] for stage in self.stages}
+
+    def holding(self, node: Node) -> Stage:
+        """The stage that computes a node for the others."""
+        return Stage(node, Held(f"{self._prefix}held_{len(self.held)}", node))
+
     def nodes(self, stage: Stage) -> list[Node]:
         """What a stage computes, inputs before what uses them; it ends at windows over stores."""
-        return list(_ordered(stage.plan, self.inputs))
+        return list(_ordered(stage.plan, lambda node: self.inputs_in(stage, node)))
+
+    def inputs_in(self, stage: Stage, node: Node) -> tuple[Node, ...]:
+        """The inputs of a node that are computed in the same stage."""
+        return () if self.reads_held(stage, node) else self.inputs(node)
 
     def inputs(self, node: Node) -> tuple[Node, ...]:
-        """The inputs that are computed in the same stage."""
+        """The inputs that are computed in the same stage, unless something is held."""
         reads_store = isinstance(node, Window) and (node in self.numbered or node.input in self.derived)
         return () if reads_store else self._inputs_above_given(node)
 
-    def store_read_by(self, node: Node) -> Store | None:
+    def reads_held(self, stage: Stage, node: Node) -> bool:
+        """Whether a stage has the rows of a node from those that are held."""
+        return node in self.held and stage.target != self.held[node]
+
+    def store_read_by(self, stage: Stage, node: Node) -> Store | None:
         """The store whose rows a node reads, if it reads one."""
+        if self.reads_held(stage, node):
+            return self.held[node]
         if node in self.given:
             return self.given[node]
         if isinstance(node, Window):
@@ -109,19 +165,19 @@ class Layout:
         needed: dict[Node, list[Band]] = {stage.plan: [band]}
         for node in reversed(self.nodes(stage)):
             own = hull(needed[node])
-            inputs = self.inputs(node)
+            inputs = self.inputs_in(stage, node)
             if inputs:
                 for source, part in zip(inputs, needed_of_inputs(node, own), strict=True):
                     needed.setdefault(source, []).append(part)
         return {node: hull(parts) for node, parts in needed.items()}
 
-    def store_bands(self, bands: Mapping[Node, Band]) -> dict[Store, Band]:
-        """Which rows of the stores are read to give what the nodes have to give."""
+    def store_bands(self, stage: Stage, bands: Mapping[Node, Band]) -> dict[Store, Band]:
+        """Which rows of the stores are read to give what the nodes of a stage have to give."""
         read: dict[Store, list[Band]] = {}
         for node, band in bands.items():
-            store = self.store_read_by(node)
+            store = self.store_read_by(stage, node)
             if store is not None:
-                own_rows = isinstance(store, Given | Numbered)
+                own_rows = not isinstance(store, Derived)
                 read.setdefault(store, []).append(band if own_rows else needed_of_inputs(node, band)[0])
         return {store: hull(parts) for store, parts in read.items()}
 

@@ -34,10 +34,10 @@ def slices(database: Database, layout: Layout, stage: Stage, band: Band) -> Iter
     if band.is_empty:
         return
     bands = layout.bands(stage, band)
-    if all(part.is_empty for part in layout.store_bands(bands).values()):
+    if all(part.is_empty for part in layout.store_bands(stage, bands).values()):
         return
     writings = [
-        _written(database, layout, node, node.window, bands[node])
+        _written(database, layout, stage, node, node.window, bands[node])
         for node in bands
         if isinstance(node, Window) and isinstance(node.window, TickWindow)
     ]
@@ -54,7 +54,9 @@ def slices(database: Database, layout: Layout, stage: Stage, band: Band) -> Iter
 _NOTHING_WRITTEN = _Writing(0, 0, 0)
 
 
-def _written(database: Database, layout: Layout, node: Window, window: TickWindow, band: Band) -> _Writing:
+def _written(
+    database: Database, layout: Layout, stage: Stage, node: Window, window: TickWindow, band: Band
+) -> _Writing:
     if ticks_within(window, band).count <= 1:
         return _NOTHING_WRITTEN
     first, last = tick_bounds(window, band)
@@ -62,7 +64,7 @@ def _written(database: Database, layout: Layout, node: Window, window: TickWindo
     parts = [
         f"SELECT sum(greatest(0, ({last} - {first}) // {window.slide_us} + 1)) AS written, "
         f"min({first}) AS first, max({last}) AS last FROM {table} WHERE {within('t', needed)}"
-        for table in _tables(layout, node)
+        for table in _tables(layout, stage, node)
     ]
     ((rows, first_us, last_us),) = database.fetch(
         f"SELECT sum(written), min(first), max(last) FROM ({' UNION ALL '.join(parts)})"
@@ -70,9 +72,9 @@ def _written(database: Database, layout: Layout, node: Window, window: TickWindo
     return _NOTHING_WRITTEN if rows is None else _Writing(int(rows), first_us, last_us)
 
 
-def _tables(layout: Layout, node: Node) -> list[str]:
+def _tables(layout: Layout, stage: Stage, node: Node) -> list[str]:
     """The stores that a window reads, itself or through filters, projections and unions."""
-    store = layout.store_read_by(node)
+    store = layout.store_read_by(stage, node)
     if store is not None:
         return [store.table]
-    return [table for source in layout.inputs(node) for table in _tables(layout, source)]
+    return [table for source in layout.inputs_in(stage, node) for table in _tables(layout, stage, source)]

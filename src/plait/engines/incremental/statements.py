@@ -39,7 +39,7 @@ from plait.engines.incremental.bands import (
     partners_band,
     ticks_within,
 )
-from plait.engines.incremental.layout import Layout, Numbered, Stage
+from plait.engines.incremental.layout import Held, Layout, Numbered, Stage
 from plait.errors import InternalError
 from plait.expressions.aggregates import AggregateCall
 from plait.expressions.duckdb import aggregate_to_duckdb, to_duckdb, type_to_duckdb
@@ -73,7 +73,8 @@ from plait.plan.nodes import (
 
 @dataclass(frozen=True)
 class StageStatement:
-    """Selects a stage's rows of one band: `c0`, `c1`, …, and their event time `t`."""
+    """Selects a stage's rows of one band: `c0`, `c1`, …, and their event time `t`; or, to be held, all of
+    their times."""
 
     layout: Layout
     stage: Stage
@@ -88,6 +89,7 @@ class _Writer:
     def __init__(self, asked: StageStatement) -> None:
         self._layout = asked.layout
         self._tables = asked.tables
+        self._stage = asked.stage
         self._plan = asked.stage.plan
         self._nodes = asked.layout.nodes(asked.stage)
         self._bands = asked.layout.bands(asked.stage, asked.band)
@@ -98,26 +100,34 @@ class _Writer:
         for node in self._nodes:
             # Joins of rows and outer joins read their inputs several times.
             repeats = isinstance(node, OuterJoin) or (isinstance(node, Join) and is_join_of_rows(node))
-            reads.update(self._layout.inputs(node) * (1 + repeats))
+            reads.update(self._inputs(node) * (1 + repeats))
         tables = []
         for node in self._nodes:
             keyword = "MATERIALIZED" if reads[node] > 1 and not self._is_cheap(node) else "NOT MATERIALIZED"
             tables.append(f"{self._names[node]} AS {keyword} (\n{self._body(node)}\n)")
         items = [*_columns(self._plan), f"{_event_time(self._plan.timing)} AS t"]
+        if isinstance(self._stage.target, Held):
+            items = [*_columns(self._plan), *times_of(self._plan.timing)]
         return f"WITH {', '.join(tables)}\nSELECT {', '.join(items)} FROM {self._names[self._plan]}"
 
     def _is_cheap(self, node: Node) -> bool:
         """Whether a node is read from a store row by row, which is better done again than kept."""
         match node:
             case StreamScan() | TableScan() | Filter() | Project() | Union() | Window(_, RangeWindow()):
-                return all(self._is_cheap(source) for source in self._layout.inputs(node))
+                return all(self._is_cheap(source) for source in self._inputs(node))
             case Window(_, TickWindow() as window):
                 has_one_tick = ticks_within(window, self._bands[node]).count <= 1
-                return has_one_tick and all(self._is_cheap(source) for source in self._layout.inputs(node))
+                return has_one_tick and all(self._is_cheap(source) for source in self._inputs(node))
             case _:
                 return False
 
+    def _inputs(self, node: Node) -> tuple[Node, ...]:
+        return self._layout.inputs_in(self._stage, node)
+
     def _body(self, node: Node) -> str:
+        if self._layout.reads_held(self._stage, node):
+            held = self._layout.held[node].table
+            return f"SELECT * FROM {held} WHERE {within(_event_time(node.timing), self._bands[node])}"
         if node in self._layout.given:
             return self._stored(node, self._layout.given[node].table, self._bands[node])
         match node:
@@ -131,7 +141,7 @@ class _Writer:
                 return f"SELECT * FROM {self._read(node, source)} AS i WHERE {_printed(predicate, source)}"
             case Project(source, expressions):
                 items = [f"{_printed(e, source)} AS c{k}" for k, e in enumerate(expressions)]
-                return f"{_select([*items, *_times(source.timing)])} FROM {self._read(node, source)} AS i"
+                return f"{_select([*items, *times_of(source.timing)])} FROM {self._read(node, source)} AS i"
             case Join():
                 return self._matched(node)
             case OuterJoin():
@@ -265,7 +275,7 @@ class _Writer:
     # The rest
 
     def _aggregate(self, node: Aggregate) -> str:
-        source, hidden = node.input, _times(node.timing)
+        source, hidden = node.input, times_of(node.timing)
         # Keys are computed below the grouping: GROUP BY 1 would mean a position.
         keys = [f"{_printed(key, source)} AS k{k}" for k, key in enumerate(node.keys)]
         items = [f"g.k{k} AS c{k}" for k in range(len(keys))]
@@ -364,16 +374,16 @@ def _joined_times(node: Join | OuterJoin, kept: int | None = None) -> list[str]:
     moving = [k for k, source in enumerate(node.inputs) if not isinstance(source.timing, Static)]
     if not isinstance(node.timing, Windowed):
         table = moving[0] if kept is None else kept
-        return [f"i{table}.{time} AS {time}" for time in _times(node.timing)]
+        return [f"i{table}.{time} AS {time}" for time in times_of(node.timing)]
     references = [
         f"i{k}.{time}" if kept in (None, k) else "NULL::BIGINT"
         for k in moving
-        for time in _times(node.inputs[k].timing)
+        for time in times_of(node.inputs[k].timing)
     ]
     return [f"{reference} AS t{position}" for position, reference in enumerate(references)]
 
 
-def _times(timing: Timing) -> tuple[str, ...]:
+def times_of(timing: Timing) -> tuple[str, ...]:
     match timing:
         case Static():
             return ()
@@ -398,7 +408,7 @@ def _event_time(timing: Timing) -> str:
         case Windowed((_,)):
             return "t0"
         case Windowed():
-            return f"greatest({', '.join(_times(timing))})"  # which ignores NULLs
+            return f"greatest({', '.join(times_of(timing))})"  # which ignores NULLs
         case Ticking():
             return "tick - 1"
         case RowTicking():
