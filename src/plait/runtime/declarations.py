@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from difflib import unified_diff
 from itertools import islice
 from typing import Any
@@ -54,7 +54,7 @@ class Declarations:
     read_by: Texts
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**vars(self), "queries": {key: vars(query) for key, query in self.queries.items()}}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Declarations:

@@ -70,12 +70,13 @@ class SharedSink:
 
 def _write(rows: pa.Table, order: np.ndarray[Any, Any], file: IO[bytes]) -> None:
     """Rows of a group are gathered while those before them are written. Values of the wider types seldom
-    repeat: a dictionary of them takes time and saves nothing."""
-    repeating = [field.name for field in rows.schema if not _is_wide(field.type)]
+    repeat, and each group has all sizes of them: dictionaries and limits of these take time and save
+    nothing."""
+    narrow = [field.name for field in rows.schema if not _is_wide(field.type)]
     groups = [order[first : first + ROW_GROUP] for first in range(0, len(order), ROW_GROUP)]
     with (
         ThreadPoolExecutor(1) as gathering,
-        pq.ParquetWriter(file, rows.schema, use_dictionary=repeating) as writer,
+        pq.ParquetWriter(file, rows.schema, use_dictionary=narrow, write_statistics=narrow) as writer,
     ):
         for group in gathering.map(rows.take, groups):
             writer.write_table(group)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from plait.expressions.keeping import kept
 from plait.expressions.nodes import Column, Expression, conjuncts, substitute
 from plait.plan.nodes import (
     Filter,
@@ -29,6 +30,7 @@ class Chain:
     expressions: tuple[Expression, ...]
 
 
+@kept
 def chain_above(plan: Node) -> Chain:
     """All filters and projections at the top of a plan, over what is below them."""
     match plan:
