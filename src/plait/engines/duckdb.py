@@ -87,7 +87,9 @@ class Database:
         try:
             yield name
         finally:
-            self._connection.unregister(name)
+            # What DuckDB gave up hides no error, and goes with the transaction.
+            with suppress(duckdb.Error):
+                self._connection.unregister(name)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -65,7 +65,7 @@ def _average(type_: Type, argument: str, condition: str) -> str:
 def _moment(function: str, argument: str, condition: str) -> str:
     """DuckDB does not look at a value that is the only one, or equal to all others: of a NaN or an infinity
     the moment is NaN."""
-    return f"({function}({argument}){condition} + 0 * sum({argument}){condition})"
+    return f"({function}({argument}){condition} + 0 * max(abs({argument})){condition})"
 
 
 def _exact_sum(type_: Type, argument: str, condition: str) -> str:

@@ -63,7 +63,7 @@ class SharedSink:
             (name,) = result.queries
             whose = pa.array([self._places[name]] * rows.num_rows, pa.int32())
         else:
-            places = pa.array([self._places.get(name) for name in result.queries], pa.int32())
+            places = pa.array([self._places[name] for name in result.queries], pa.int32())
             whose = pc.take(places, result.whose)
         return rows.add_column(0, QUERY, whose)
 

@@ -31,7 +31,7 @@ from plait.expressions.nodes import (
 )
 from plait.plan.nodes import Join, Node, RangeWindow, StreamScan, Window
 from plait.sharing.chains import chain_above
-from plait.sharing.patterns import Pattern, Selection, selection_of
+from plait.sharing.patterns import MOST_CHOICES, Pattern, Selection, selection_of
 from plait.sharing.shapes import Shaped, shaped
 
 
@@ -74,6 +74,7 @@ def woven_join(
     ranges_us: list[int] = []
     columns: list[Expression] = []
     start = 0
+    most_choices = int(MOST_CHOICES ** (1 / len(join.inputs)))  # as those of one stream go with all of others
     for source in join.inputs:
         if not isinstance(source, Window) or not isinstance(source.window, RangeWindow):
             return None
@@ -84,7 +85,7 @@ def woven_join(
         places = {field.name: index for index, field in enumerate(scan.columns)}
         positions = [places[field.name] for field in below.base.columns]
         terms = [substitute_columns(term, positions.__getitem__) for term in below.terms]
-        selections.append(selection_of(terms, len(scan.columns), tagged=tagged))
+        selections.append(selection_of(terms, len(scan.columns), tagged=tagged, most_choices=most_choices))
         columns += [
             shift(substitute_columns(each, positions.__getitem__), start) for each in below.expressions
         ]
@@ -179,7 +180,7 @@ def _moved(column: Column, by: int) -> Column:
 
 
 def shifted(pattern: Pattern, start: int) -> Pattern:
-    """A pattern over the columns of all scans."""
+    """Where the columns that a pattern looks up or bounds are among those of all scans."""
     return replace(
         pattern,
         looked_up=tuple(_moved(column, start) for column in pattern.looked_up),

@@ -40,8 +40,9 @@ _TURNED = {"eq": "eq", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 # A row is handed over without a look if so many patterns are too few to tell whether anybody wants it.
 _MOST_PATTERNS = 8
 
-# The constants that a column is one of are looked up if they are no more than so many.
-_MOST_ALTERNATIVES = 100
+# Columns are looked up as long as the choices that their constants leave are no more than so many: the table
+# has a row for each.
+MOST_CHOICES = 100
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,9 @@ class Selection:
         return transform(term, own)
 
 
-def selection_of(terms: Iterable[Expression], width: int, *, tagged: bool = True) -> Selection:
+def selection_of(
+    terms: Iterable[Expression], width: int, *, tagged: bool = True, most_choices: int = MOST_CHOICES
+) -> Selection:
     """The pattern of a conjunction over a relation of so many columns, and what is left to the query.
 
     >>> from plait.expressions.coercion import build, number_literal
@@ -130,6 +133,11 @@ def selection_of(terms: Iterable[Expression], width: int, *, tagged: bool = True
                 equal[column] = constants
             case _:
                 rest.append(term)
+    choices = 1
+    for column in sorted(equal, key=lambda each: (len(equal[each]), each.index)):
+        choices *= len(equal[column])
+        if choices > most_choices:
+            rest.append(_is_one_of(column, equal.pop(column)))
     columns = tuple(sorted(equal, key=lambda column: column.index))
     bounded = None
     if not equal and bounds and (tagged or len(bounds) == 1):
@@ -222,7 +230,7 @@ def _constraint(term: Expression) -> tuple[Column, tuple[Literal, ...] | Bound] 
         case (Column() as column, *constants) if term.function == "in":
             literals = [each for each in constants if isinstance(each, Literal) and each.value is not None]
             different = {order(each): each for each in literals}
-            if len(literals) < len(constants) or len(different) > _MOST_ALTERNATIVES:
+            if len(literals) < len(constants):
                 return None
             return column, tuple(different.values())
         case (Column() as column, Literal() as constant):

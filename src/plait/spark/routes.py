@@ -163,7 +163,7 @@ class _Blocks:
     def __init__(self, count: int, intervals: Sequence[tuple[int, int]]) -> None:
         depth = (count - 1).bit_length()
         self._first = (1 << depth) + 1  # the number of cell 0
-        lengths = [high - low + 1 for low, high in intervals]
+        lengths = [max(0, high - low + 1) for low, high in intervals]
         # Of the largest blocks. An interval is made of these, and of at most two of each height below.
         self._height = next(
             (

@@ -96,3 +96,16 @@ def test_rows_go_in_and_out_as_arrow() -> None:
         assert doubled.to_pydict() == {"n": [2, 4]}
         with pytest.raises(ExternalError):
             database.fetch_arrow(f"SELECT * FROM {rows}")
+
+
+def test_what_fails_within_a_transaction_is_told_also_where_rows_are_given() -> None:
+    """DuckDB refuses everything after an error, also to let go of the rows."""
+    with Database() as database:
+        rows = pa.table({"n": [1]})
+        with (
+            pytest.raises(ExternalError, match="the disk is full"),
+            database.transaction(),
+            database.given(rows),
+        ):
+            database.fetch("SELECT error('the disk is full')")
+        assert database.fetch("SELECT 1") == [(1,)]

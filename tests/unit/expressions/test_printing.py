@@ -219,7 +219,8 @@ def test_moments_of_what_is_not_finite_are_not_a_number(
             (found,) = computed(connection, f"{printed} FROM (VALUES {rows}) AS t(x)", DOUBLE)
             is_none = name.endswith("samp") and not others
             assert found is None if is_none else math.isnan(cast(float, found))
-    assert computed(connection, f"{printed} FROM (VALUES (2.5), (2.5)) AS t(x)", DOUBLE) == [0.0]
+    for equal in ("2.5", "1e308"):
+        assert computed(connection, f"{printed} FROM (VALUES ({equal}), ({equal})) AS t(x)", DOUBLE) == [0.0]
 
 
 def test_sums_that_do_not_fit_are_null(connection: duckdb.DuckDBPyConnection) -> None:

@@ -111,6 +111,20 @@ def test_alternatives_are_looked_up_each_once() -> None:
     assert not selected([Call("in", (NUMBER, *very_many))]).pattern.looked_up
 
 
+def test_columns_are_looked_up_as_long_as_their_choices_are_few() -> None:
+    """The table of constants has a row for each choice."""
+    many = [number_literal(str(each)) for each in range(60)]
+    few = [number_literal(str(each)) for each in range(3)]
+    both = selected([Call("in", (NUMBER, *many)), Call("in", (OTHER, *many))])
+    assert both.pattern.looked_up == (NUMBER,)
+    assert both.rest == (Call("in", (OTHER, *many)),)
+    assert selected([Call("in", (NUMBER, *many)), Call("in", (OTHER, *few))]).pattern.looked_up == (OTHER,)
+    assert selected([Call("in", (NUMBER, *few)), Call("in", (OTHER, *few))]).pattern.looked_up == (
+        NUMBER,
+        OTHER,
+    )
+
+
 def test_a_second_equality_of_a_column_is_of_the_rest() -> None:
     selection = selected([compared("eq", 1), compared("eq", 2)])
     assert selection.pattern.looked_up == (NUMBER,)

@@ -31,7 +31,7 @@ from plait.expressions.types import DOUBLE, INT
 from plait.sharing.joins import shifted
 from plait.sharing.patterns import Bound, Pattern, Selection, order
 from plait.spark import routes as spark_routes
-from plait.spark.routes import Routes, _Cells
+from plait.spark.routes import Routes, _Blocks, _Cells
 
 NUMBER = COLUMNS[0]
 ORDERED = tuple({column.type: column for column in COLUMNS}.values())
@@ -215,3 +215,9 @@ def test_a_cell_is_found_by_few_comparisons() -> None:
 def test_the_sql_of_many_constants_is_short() -> None:
     cells = _Cells(NUMBER, [above(constant) for constant in range(10_000, 11_000)])
     assert len(cells.sql(["x"])) < 2 * 1_000 * len("10000, ") + 500
+
+
+def test_bounds_that_leave_nothing_do_not_make_room_for_others() -> None:
+    blocks = _Blocks(4001, [(0, 2000)] * 1000 + [(3999, 0)] * 1000)
+    assert sum(len([*blocks.of((0, 2000))]) for _ in range(1000)) <= 20_000
+    assert not [*blocks.of((3999, 0))]

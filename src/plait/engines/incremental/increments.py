@@ -59,36 +59,36 @@ class Increments:
     ) -> Iterator[tuple[Node, pa.Table]]:
         """What each plan gives of the time that has become final, in pieces."""
         layout = self._layout
-        now = {stage: _final(stage, before_us, now_us) for stage in layout.stages}
+        layout.held.clear()  # of a batch that failed
+        final = {stage: _final(stage, before_us, now_us) for stage in layout.stages}
+        now = {stage: band for stage, band in final.items() if not band.is_empty}
         common = self._common_bands(now)
-        try:
-            for stage, band in now.items():
-                for node in layout.shared[stage]:
-                    if node in common and node not in layout.held:
-                        self._hold(database, tables, node, common[node])
-                for part in slices(database, layout, stage, band):
-                    statement = StageStatement(layout, stage, part, tables)
-                    match stage.target:
-                        case None:
-                            yield stage.plan, self._fetched(database, stage, statement)
-                        case Numbered() as store:
-                            number_rows(database, store, str(statement))
-                        case store:
-                            database.execute(f"INSERT INTO {store.table} {statement}")
-        finally:
-            for held in layout.held.values():
-                database.execute(f"DROP TABLE IF EXISTS {held.table}")
-            layout.held.clear()
+        for stage, band in now.items():
+            for node in layout.shared[stage]:
+                if node in common and node not in layout.held:
+                    self._hold(database, tables, node, common[node])
+            for part in slices(database, layout, stage, band):
+                statement = StageStatement(layout, stage, part, tables)
+                match stage.target:
+                    case None:
+                        yield stage.plan, self._fetched(database, stage, statement)
+                    case Numbered() as store:
+                        number_rows(database, store, str(statement))
+                    case store:
+                        database.execute(f"INSERT INTO {store.table} {statement}")
+        for held in layout.held.values():
+            database.execute(f"DROP TABLE {held.table}")
+        layout.held.clear()
 
     def _common_bands(self, now: Mapping[Stage, Band]) -> dict[Node, Band]:
         """The bands of nodes that several stages compute, of all of which the same is needed."""
-        needed: dict[Node, set[Band]] = {}
-        for stage, nodes in self._layout.shared.items():
-            if nodes and not now[stage].is_empty:
-                bands = self._layout.bands(stage, now[stage])
-                for node in nodes:
-                    needed.setdefault(node, set()).add(bands[node])
-        return {node: next(iter(bands)) for node, bands in needed.items() if len(bands) == 1}
+        needed: dict[Node, list[Band]] = {}
+        for stage, band in now.items():
+            if self._layout.shared[stage]:
+                bands = self._layout.bands(stage, band)
+                for node in self._layout.shared[stage]:
+                    needed.setdefault(node, []).append(bands[node])
+        return {node: bands[0] for node, bands in needed.items() if len(bands) > 1 and len({*bands}) == 1}
 
     def _hold(self, database: Database, tables: Mapping[str, Path], node: Node, band: Band) -> None:
         """Compute what several stages need, for this batch."""

@@ -107,7 +107,8 @@ class Routing:
         return to_duckdb(self._common[number], [f"r.{name}" for name in columns])
 
     def routed(self, rows: str, columns: Sequence[str]) -> str:
-        """What to select from: rows with their takers, of those that have what all takers ask for."""
+        """What to select from: rows with their takers. That they have what all takers ask for (`common`) is a
+        condition to be added."""
         text = f"{rows} AS r"
         conditions = [f"r.{columns[place]} = v.{name}" for name, place in self._looked_up.items()]
         for number, column in self._bounded.items():

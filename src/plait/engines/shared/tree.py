@@ -227,12 +227,15 @@ class Tree:
         self, database: Database, finals: str, asking: Mapping[_Statement, AskerTable]
     ) -> Iterator[tuple[tuple[str, ...], pa.Table]]:
         """The rows that statements make of finals. These are stored where several need them."""
+        stored = f"{self._name}_finals"
         if len(asking) > 1:
-            stored = f"{self._name}_finals"
             database.execute(f"CREATE OR REPLACE TEMP TABLE {stored} AS {finals}")
-            finals = f"FROM {stored}"
         for statement, askers in asking.items():
-            yield askers.queries, database.fetch_arrow(self._shaped(finals, statement, askers))
+            x = f"MATERIALIZED ({finals})"
+            if len(asking) > 1:
+                columns = ", ".join(["target", "tick", *dict.fromkeys(statement.columns)])
+                x = f"NOT MATERIALIZED (SELECT {columns} FROM {stored})"
+            yield askers.queries, database.fetch_arrow(self._shaped(x, statement, askers))
 
     def _is_dense(self, database: Database, edges: str, pieces: Band) -> bool:
         """Whether most groups have rows in most pieces: prefix sums have a row for each of both."""
@@ -323,7 +326,7 @@ class Tree:
         return f"SELECT {', '.join(['f.target', 'f.tick', *keys, *calls])} FROM ({merged}) AS f"
 
     def _shaped(self, finals: str, statement: _Statement, askers: AskerTable) -> str:
-        """The rows of the queries of one statement, and whose they are."""
+        """The rows of the queries of one statement, and whose they are; of finals `x`."""
         references = [*(f"x.{name}" for name in statement.columns), *askers.constants]
         edge = "make_timestamp(x.tick)"
         items = [
@@ -332,7 +335,7 @@ class Tree:
         ]
         where = [to_duckdb(term, references, None, edge) for term in statement.shape.terms]
         return (
-            f"WITH x AS MATERIALIZED ({finals}) "
+            f"WITH x AS {finals} "
             f"SELECT {', '.join(['q.query', *items])} FROM x JOIN {askers.name} AS q USING (target) "
             f"WHERE {' AND '.join(where) or 'true'}"
         )

@@ -4,13 +4,20 @@ query by itself."""
 from __future__ import annotations
 
 import random
+from contextlib import closing
+from itertools import count
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from tests.unit.engines.shared.together import computed, fragment_of, rows
-from tests.workloads.trunks import scans_of
+from tests.workloads.trunks import scans_of, trunk_of
 
+from plait.batches import Batch, BatchRows
+from plait.engines.duckdb import Database
 from plait.engines.incremental.increments import Increments
+from plait.errors import ExternalError
+from plait.runtime.beats import END_OF_TIME_US
 from plait.sharing.chains import inputs_of
 
 TICKS = "[RANGE 4 SECONDS SLIDE 2 SECONDS]"
@@ -81,3 +88,29 @@ def test_rows_are_those_of_each_query_by_itself(selects: list[str], tmp_path: Pa
         ]
         expected = computed(alone, catalog, tmp_path / f"alone{number}.duckdb", given)
         assert together[f"q{number}"] == expected["q0"]
+
+
+def test_after_an_error_a_batch_can_be_computed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    selects = SHARING["an aggregate of a join"]
+    fragment, catalog = fragment_of(selects)
+    scans = scans_of(fragment)
+    rng = random.Random(0)
+    batches = [{key: rows(scan, rng) for key, scan in scans.items()} for _ in range(2)]
+    expected = computed(fragment, catalog, tmp_path / "well.duckdb", batches)
+    fetch_arrow, calls = Database.fetch_arrow, count()
+
+    def failing(database: Database, sql: str) -> pa.Table:
+        return fetch_arrow(database, "SELECT error('no more')" if next(calls) == 1 else sql)
+
+    monkeypatch.setattr(Database, "fetch_arrow", failing)
+    published: list[BatchRows] = []
+    with (
+        closing(trunk_of(fragment, catalog, tmp_path / "again.duckdb")) as trunk,
+        pytest.raises(ExternalError, match="no more"),
+    ):
+        trunk.apply(Batch(0), batches[0], dict.fromkeys(scans, END_OF_TIME_US), published.extend)
+    monkeypatch.undo()
+    assert not published
+    assert computed(fragment, catalog, tmp_path / "again.duckdb", batches) == expected
