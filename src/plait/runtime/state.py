@@ -43,7 +43,7 @@ MANIFEST = "plait-state.json"
 LOCK = "lock"
 SPARK_LOCK = "spark-lock"
 _FOLDERS = ("fragments", "streams", "tables")
-FORMAT = 6
+FORMAT = 7
 
 ANEW = "start anew with other --state and --results folders, or delete both"
 

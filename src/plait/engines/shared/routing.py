@@ -64,12 +64,8 @@ class Routing:
         """Make the tables of constants."""
         for number, column in self._bounded.items():
             self._cut(database, number, column)
-        columns = {
-            name: pattern.looked_up[k].type
-            for number, pattern in enumerate(self._patterns)
-            for k in range(len(pattern.looked_up))
-            for name in (f"v{number}_{k}",)
-        }
+        types = [column.type for pattern in self._patterns for column in pattern.looked_up]
+        columns = dict(zip(self._looked_up, types, strict=True))
         for number, pattern in enumerate(self._patterns):
             columns |= {f"p{number}_{k}": type_ for k, type_ in enumerate(pattern.parameters)}
         names = [f"{name} {type_to_duckdb(type_)}" for name, type_ in columns.items()]
