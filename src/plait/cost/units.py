@@ -79,6 +79,6 @@ UNCALIBRATED = UnitCosts(
         }
     ),
     MappingProxyType({SPARK: TreeUnitCost(10.0, 8.0, 5.0), DUCKDB: TreeUnitCost(2.0, 0.8, 1.0)}),
-    # A batch on Spark's operators takes 0.6 to 0.9 s, its jobs half of that; ten empty ones take 0.4 to 0.7 s.
+    # A batch on Spark's operators takes 0.6 to 0.9 s, its jobs half of that; ten empty ones 0.4 to 0.7 s.
     MappingProxyType({SPARK: 0.4, DUCKDB: 0.07}),
 )
