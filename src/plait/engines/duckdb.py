@@ -61,6 +61,11 @@ class Database:
         connection.execute("SET TimeZone = 'UTC'")
         return connection
 
+    def limit_memory(self, memory_bytes: int) -> None:
+        if memory_bytes != self.memory_bytes:
+            self.execute(f"SET memory_limit = '{memory_bytes}B'")
+            self.memory_bytes = memory_bytes
+
     def execute(self, sql: str, parameters: Sequence[object] | None = None) -> None:
         """Run a statement whose rows do not matter."""
         self.fetch(sql, parameters)

@@ -115,6 +115,25 @@ def parted(members: Sequence[WovenJoin]) -> list[list[WovenJoin]]:
     return [part for alike in _of_like_ranges(members) for part in _of_like_choices(alike)]
 
 
+def placed(members: Sequence[WovenJoin], places: Mapping[str, str]) -> dict[str, list[WovenJoin]]:
+    """The queries of one key in parts, by name. Queries of known places stay there, whoever else comes;
+    others go where they are worth it, or to a part of their own, which is named after its first query."""
+    parts: dict[str, list[WovenJoin]] = {}
+    for member in members:
+        if member.query in places:
+            parts.setdefault(places[member.query], []).append(member)
+    rest = [member for member in members if member.query not in places]
+    for part in parts.values():
+        if rest and len(parted([*part, *rest])) == 1:
+            part += rest
+            return parts
+    left: list[WovenJoin] = []
+    for member in rest:
+        fitting = [part for part in parts.values() if len(parted([*part, member])) == 1]
+        (fitting[0] if fitting else left).append(member)
+    return {**parts, **{part[0].query: part for part in (parted(left) if left else [])}}
+
+
 def _of_like_ranges(members: Sequence[WovenJoin]) -> list[list[WovenJoin]]:
     """Parts in which rows are not kept for much longer than those who want them need them."""
     ranges_us: dict[tuple[Selection, ...], int] = {}

@@ -16,28 +16,33 @@ from plait.engines.incremental.bands import END_US, Band, held_back_us
 from plait.engines.incremental.layout import Held, Layout, Numbered, Stage, Store
 from plait.engines.incremental.numbering import delete_old_numbers, number_rows
 from plait.engines.incremental.slices import slices
+from plait.engines.incremental.state import StateTable
 from plait.engines.incremental.statements import StageStatement, times_of
 from plait.expressions.duckdb import type_to_duckdb
 from plait.plan.nodes import Node
+from plait.windows.beginnings import Beginning
 
 
 class Increments:
     """Plans whose streams are handed over as the rows of `inputs`, sub-plans of them. `prefix` begins the
-    names of the tables."""
+    names of the tables. A `beginning` says that rows are seen after a moment only."""
 
-    def __init__(self, plans: Sequence[Node], inputs: Sequence[Node], prefix: str) -> None:
+    def __init__(
+        self, plans: Sequence[Node], inputs: Sequence[Node], prefix: str, beginning: Beginning | None = None
+    ) -> None:
         self._layout = Layout(plans, inputs, prefix)
+        self._beginning = beginning
 
     @property
     def inputs(self) -> tuple[Node, ...]:
         return tuple(self._layout.given)
 
-    def tables(self) -> Iterator[str]:
-        """The statements that make the tables."""
+    def tables(self) -> Iterator[StateTable]:
+        """The tables of the stores."""
         for store in self._layout.stores:
-            columns = [f"c{k} {type_to_duckdb(type_)}" for k, type_ in enumerate(store.node.types)]
-            numbers = ["number BIGINT"] if isinstance(store, Numbered) else []
-            yield f"CREATE TABLE {store.table} ({', '.join([*columns, 't BIGINT', *numbers])})"
+            columns = {f"c{k}": type_to_duckdb(type_) for k, type_ in enumerate(store.node.types)}
+            numbers = {"number": "BIGINT"} if isinstance(store, Numbered) else {}
+            yield StateTable(store.table, {**columns, "t": "BIGINT", **numbers})
 
     def take(self, database: Database, node: Node, rows: str) -> None:
         """Store rows of an input that are not late: a relation with `c0`, `c1`, … and `t`."""
@@ -60,7 +65,7 @@ class Increments:
         """What each plan gives of the time that has become final, in pieces."""
         layout = self._layout
         layout.held.clear()  # of a batch that failed
-        final = {stage: _final(stage, before_us, now_us) for stage in layout.stages}
+        final = {stage: self._final(stage, before_us, now_us) for stage in layout.stages}
         now = {stage: band for stage, band in final.items() if not band.is_empty}
         common = self._common_bands(now)
         for stage, band in now.items():
@@ -119,13 +124,15 @@ class Increments:
             else:
                 database.execute(f"DELETE FROM {store.table} WHERE t < {from_us}")
 
+    def _final(self, stage: Stage, before_us: int, now_us: int) -> Band:
+        """What of a stage has become final. Rows are numbered from where on all of them are there."""
+        held_back = held_back_us(stage.plan)
+        band = Band(before_us - held_back, now_us - held_back)
+        if self._beginning is not None and isinstance(stage.target, Numbered):
+            return Band(max(band.from_us, self._beginning.complete_from_us(stage.plan)), band.until_us)
+        return band
+
     @staticmethod
     def _fetched(database: Database, stage: Stage, statement: StageStatement) -> pa.Table:
         items = [f"c{k}::{type_to_duckdb(type_)} AS c{k}" for k, type_ in enumerate(stage.plan.types)]
         return database.fetch_arrow(f"SELECT {', '.join(items)} FROM ({statement})")
-
-
-def _final(stage: Stage, before_us: int, now_us: int) -> Band:
-    """What of a stage has become final."""
-    held_back = held_back_us(stage.plan)
-    return Band(before_us - held_back, now_us - held_back)

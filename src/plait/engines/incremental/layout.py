@@ -36,6 +36,7 @@ from plait.plan.nodes import (
     Union,
     Window,
 )
+from plait.plan.signature import signature
 
 
 @dataclass(frozen=True)
@@ -85,13 +86,13 @@ class Stage:
 class Layout:
     """The stores and stages of plans whose streams are handed over as the rows of `inputs`.
 
-    `prefix` begins the names of all tables.
+    `prefix` begins the names of all tables. Stores are named by what they hold: plans may come and go.
     """
 
     def __init__(self, plans: Sequence[Node], inputs: Sequence[Node], prefix: str) -> None:
         self._prefix = prefix
         self.given: Mapping[Node, Given] = {
-            node: Given(f"{prefix}input_{number}", node) for number, node in enumerate(dict.fromkeys(inputs))
+            node: Given(f"{prefix}input_{_name(node)}", node) for node in dict.fromkeys(inputs)
         }
         self.derived: dict[Node, Derived] = {}
         self.numbered: dict[Node, Numbered] = {}
@@ -184,11 +185,11 @@ class Layout:
     def _store_input(self, node: Window, source: Node) -> None:
         if isinstance(node.window, RowWindow):
             if node not in self.numbered:
-                store = Numbered(f"{self._prefix}numbered_{len(self.numbered)}", node, node.window)
+                store = Numbered(f"{self._prefix}numbered_{_name(node)}", node, node.window)
                 self.numbered[node] = store
                 self.stages.append(Stage(source, store))
         elif not self._is_row_by_row(source) and source not in self.derived:
-            self.derived[source] = Derived(f"{self._prefix}derived_{len(self.derived)}", source)
+            self.derived[source] = Derived(f"{self._prefix}derived_{_name(source)}", source)
             self.stages.append(Stage(source, self.derived[source]))
 
     def _is_row_by_row(self, node: Node) -> bool:
@@ -200,6 +201,10 @@ class Layout:
 
     def _inputs_above_given(self, node: Node) -> tuple[Node, ...]:
         return () if node in self.given else node.inputs
+
+
+def _name(node: Node) -> str:
+    return signature(node)[:16]
 
 
 def _ordered(plan: Node, inputs: Callable[[Node], tuple[Node, ...]]) -> Iterator[Node]:

@@ -1,7 +1,9 @@
 """The state of queries in a DuckDB file: the stores, how far each stream has come, and the batches done.
 
 Everything that a batch changes is changed in one transaction, so the file always is as after some batch. The
-file says which format it has and which plan it belongs to; any other is refused.
+file says which format it has, and of which queries it is the state: any other format, and a query of a known
+name with another plan, are refused. Queries may come and go: tables are made for those that come, and those
+that nobody needs any more are let go, which is another step, as it cannot be taken back.
 """
 
 from __future__ import annotations
@@ -16,15 +18,35 @@ from plait.batches import Outcome
 from plait.engines.duckdb import Database
 from plait.errors import ExternalError
 
-FORMAT = 5
+FORMAT = 6
 
 # Batches whose outcomes are remembered: no fewer than Spark keeps in its checkpoint.
 REMEMBERED_BATCHES = 100
 
 _TABLES = """
-CREATE TABLE plait_state (format INTEGER, plan VARCHAR);
+CREATE TABLE plait_state (format INTEGER);
+CREATE TABLE queries (name VARCHAR, plan VARCHAR, after_us BIGINT, part VARCHAR);
 CREATE TABLE batches (id BIGINT, seen_us VARCHAR, outcomes VARCHAR);
 """
+
+
+@dataclass(frozen=True)
+class StateTable:
+    """A table of rows, and its columns with their types. There may be others in the file, of before."""
+
+    name: str
+    columns: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class KnownQuery:
+    """A query as the file knows it: the signature of its plan, the moment after which it sees rows, and the
+    part that it has of what queries share, where there are several."""
+
+    name: str
+    plan: str
+    after_us: int | None
+    part: str | None = None
 
 
 @dataclass(frozen=True)
@@ -36,20 +58,75 @@ class Progress:
 
 
 class State:
-    def __init__(self, path: Path, plan: str, tables: Iterable[str], memory_bytes: int) -> None:
-        """Open the file, or make it by the statements `tables`. `plan` identifies what is computed."""
+    def __init__(self, path: Path, memory_bytes: int) -> None:
+        """Open the file, or make one without queries."""
         self._path = path
         if not path.exists():
-            _create(path, plan, tables, memory_bytes)
+            _create(path, memory_bytes)
         try:
             self.database = Database(path, memory_bytes=memory_bytes)
         except ExternalError as error:
             raise self._unusable("the state of a query cannot be opened", error.detail) from None
         try:
-            self._check(plan)
+            self._check()
         except BaseException:
             self.database.close()
             raise
+
+    def queries(self) -> dict[str, KnownQuery]:
+        rows = self.database.fetch("SELECT name, plan, after_us, part FROM queries")
+        return {name: KnownQuery(name, plan, after_us, part) for name, plan, after_us, part in rows}
+
+    def check_queries(self, queries: Iterable[KnownQuery]) -> None:
+        """Refuse other plans under known names, and a file of which nothing is known."""
+        known = self.queries()
+        given = {query.name: query for query in queries}
+        is_other = any(
+            (known[name].plan, known[name].after_us) != (query.plan, query.after_us)
+            for name, query in given.items()
+            if name in known
+        )
+        if is_other or (known and given and not known.keys() & given.keys()):
+            raise self._unusable("the state of a query belongs to another plan", "")
+
+    def take_up(self, queries: Iterable[KnownQuery], tables: Iterable[StateTable]) -> None:
+        """Have what these queries need, within a transaction; what others need stays."""
+        there: dict[str, set[str]] = {}
+        for table, column in self.database.fetch(
+            "SELECT table_name, column_name FROM duckdb_columns() WHERE database_name = current_database()"
+        ):
+            there.setdefault(table, set()).add(column)
+        for table in tables:
+            if table.name not in there:
+                columns = ", ".join(f"{name} {type_}" for name, type_ in table.columns.items())
+                self.database.execute(f"CREATE TABLE {table.name} ({columns})")
+                continue
+            for name, type_ in table.columns.items():
+                if name.strip('"').replace('""', '"') not in there[table.name]:
+                    self.database.execute(f"ALTER TABLE {table.name} ADD COLUMN {name} {type_}")
+        known = self.queries()
+        for query in queries:
+            if query.name not in known:
+                self.database.execute(
+                    "INSERT INTO queries VALUES ($1, $2, $3, $4)",
+                    [query.name, query.plan, query.after_us, query.part],
+                )
+
+    def keep_only(self, queries: Iterable[str], tables: Iterable[StateTable]) -> None:
+        """Let go of what other queries needed."""
+        gone = self.queries().keys() - {*queries}
+        own = {"plait_state", "queries", "batches", *(table.name for table in tables)}
+        found = self.database.fetch(
+            "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()"
+        )
+        unneeded = [name for (name,) in found if name not in own]
+        if not gone and not unneeded:
+            return
+        with self.database.transaction():
+            for name in sorted(gone):
+                self.database.execute("DELETE FROM queries WHERE name = $1", [name])
+            for name in unneeded:
+                self.database.execute(f"DROP TABLE {name}")
 
     def progress(self) -> Progress:
         ((batch,),) = self.database.fetch("SELECT max(id) FROM batches")
@@ -95,9 +172,9 @@ class State:
             [batch, json.dumps(dict(seen_us)), json.dumps(written)],
         )
 
-    def _check(self, plan: str) -> None:
+    def _check(self) -> None:
         try:
-            ((format_, stored_plan),) = self.database.fetch("SELECT format, plan FROM plait_state")
+            ((format_,),) = self.database.fetch("SELECT format FROM plait_state")
         except (ExternalError, ValueError):
             raise self._unusable("a file that should be the state of a query is none", "") from None
         if format_ != FORMAT:
@@ -105,8 +182,6 @@ class State:
                 "the state of a query was written by another version of Plait",
                 f"it has format {format_}, this version reads and writes format {FORMAT}",
             )
-        if stored_plan != plan:
-            raise self._unusable("the state of a query belongs to another plan", "")
 
     def _unusable(self, message: str, detail: str) -> ExternalError:
         where = f"in {self._path}"
@@ -118,14 +193,12 @@ class State:
         )
 
 
-def _create(path: Path, plan: str, tables: Iterable[str], memory_bytes: int) -> None:
+def _create(path: Path, memory_bytes: int) -> None:
     """Make the file beside its place and move it there when it is complete: there is never half of one."""
     draft = path.with_name(f"_draft-{path.name}")
     for rest in (draft, draft.with_name(f"{draft.name}.wal")):
         rest.unlink(missing_ok=True)
     with Database(draft, memory_bytes=memory_bytes) as database:
         database.execute(_TABLES)
-        database.execute("INSERT INTO plait_state VALUES ($1, $2)", [FORMAT, plan])
-        for statement in tables:
-            database.execute(statement)
+        database.execute("INSERT INTO plait_state VALUES ($1)", [FORMAT])
     draft.replace(path)

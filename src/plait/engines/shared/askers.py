@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeVar
 
 from plait.engines.duckdb import Database
@@ -12,6 +13,9 @@ from plait.expressions.duckdb import literal_to_duckdb, type_to_duckdb
 from plait.sharing.shapes import Shaped
 
 _Key = TypeVar("_Key", bound=Hashable)
+
+# Queries that see all rows have no moment after which they do.
+NO_STARTS: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from plait.batches import BatchRows
 from plait.engines.duckdb import Database
 from plait.engines.incremental.bands import BEGINNING_US, END_US
 from plait.engines.incremental.increments import Increments
+from plait.engines.incremental.state import StateTable
 from plait.engines.incremental.statements import is_in_gap
 from plait.engines.shared.joins import SharedJoin
 from plait.engines.shared.selects import SelectPass
@@ -31,17 +33,21 @@ from plait.engines.shared.tree import Tree
 from plait.expressions.duckdb import to_duckdb
 from plait.expressions.nodes import conjunction
 from plait.plan.nodes import Node, StreamScan, TickWindow, Window, walk_plan
+from plait.sharing import identity
 from plait.sharing.chains import chain_above, comes_at_once, inputs_of
 from plait.sharing.families import families
+from plait.sharing.joins import JoinKey, WovenJoin, placed
 from plait.sharing.trees import TreeKey, WovenAggregate, finest
+from plait.windows.beginnings import Beginning
 
 
 @dataclass(frozen=True)
 class SharedQuery:
-    """A canonical plan, and its name."""
+    """A canonical plan, its name, and the moment after which it sees rows, if there is one."""
 
     name: str
     plan: Node
+    after_us: int | None = None
 
 
 @dataclass(frozen=True)
@@ -54,27 +60,54 @@ class Arrivals:
 
 
 class Group:
-    """`name` begins the names of all tables. `scans` say which columns of the streams are handed over."""
+    """`name` begins the names of all tables. `scans` say which columns of the streams are handed over.
+    `parts` are those of queries that have one of what is shared (`State`)."""
 
-    def __init__(self, name: str, queries: Sequence[SharedQuery], scans: Mapping[str, StreamScan]) -> None:
+    def __init__(
+        self,
+        name: str,
+        queries: Sequence[SharedQuery],
+        scans: Mapping[str, StreamScan],
+        parts: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._scans = scans
+        starts = {query.name: query.after_us for query in queries if query.after_us is not None}
         found = families(((query.name, query.plan) for query in queries), scans)
-        self._passes = [SelectPass(f"{name}pass_{n}_", each) for n, each in enumerate(found.selects)]
-        self._trees = [*_trees(f"{name}tree_", found.aggregates)]
-        self._joins = [SharedJoin(f"{name}join_{n}_", each) for n, each in enumerate(found.joins)]
+        self._passes = [SelectPass(f"{name}pass_{n}_", each, starts) for n, each in enumerate(found.selects)]
+        self._trees = [*_trees(f"{name}tree_", found.aggregates, starts)]
+        self.parts: dict[str, str] = {}
+        self._joins = [
+            SharedJoin(
+                f"{name}join_{identity.of_join(members[0].key)}_{identity.short(part)}", members, starts
+            )
+            for part, members in self._placed(found.joins, parts)
+        ]
         by_plans = {*found.others}
         others = [query for query in queries if query.name in by_plans]
-        self._at_once = _increments([q.plan for q in others if comes_at_once(q.plan)], f"{name}now_")
-        self._others = _increments([q.plan for q in others if not comes_at_once(q.plan)], name)
-        self._names: dict[Node, list[str]] = {}
-        for query in others:
-            self._names.setdefault(query.plan, []).append(query.name)
+        self._cohorts = [
+            _Cohort(name, [query for query in others if query.after_us == after_us], after_us)
+            for after_us in dict.fromkeys(query.after_us for query in others)
+        ]
 
-    def tables(self) -> Iterator[str]:
-        """The statements that make the tables of the state."""
-        kept: list[_Kept] = [*self._trees, *self._joins, self._others]
-        for part in kept:
+    def _placed(
+        self, joins: Sequence[Sequence[WovenJoin]], parts: Mapping[str, str]
+    ) -> Iterator[tuple[str, list[WovenJoin]]]:
+        by_key: dict[JoinKey, list[WovenJoin]] = {}
+        for member in chain.from_iterable(joins):
+            by_key.setdefault(member.key, []).append(member)
+        for alike in by_key.values():
+            for part, members in placed(alike, parts).items():
+                self.parts |= dict.fromkeys((member.query for member in members), part)
+                yield part, members
+
+    def tables(self) -> Iterator[StateTable]:
+        """The tables of the state."""
+        for part in self._kept:
             yield from part.tables()
+
+    @property
+    def _kept(self) -> list[_Kept]:
+        return [*self._trees, *self._joins, *(cohort.others for cohort in self._cohorts)]
 
     def open(self, database: Database) -> None:
         """Make what is not kept in the file."""
@@ -87,8 +120,7 @@ class Group:
     ) -> Iterator[BatchRows]:
         """Take the rows that are not before `before_us`, and give what is final when the watermark is
         `now_us`."""
-        kept: list[_Kept] = [*self._trees, *self._joins, self._others]
-        for part in kept:
+        for part in self._kept:
             part.forget(database, before_us)
         for each in self._passes:
             yield from map(_numbered, each.results(database, arrived.rows[each.stream]))
@@ -97,15 +129,17 @@ class Group:
         for tree in self._trees:
             tree.take(database, arrived.rows[tree.stream], before_us)
             yield from map(_numbered, tree.results(database, before_us, now_us))
-        for node in self._at_once.inputs:
-            self._at_once.hold(database, node, self._input_rows(node, arrived, BEGINNING_US))
-        for node in self._others.inputs:
-            self._others.take(database, node, self._input_rows(node, arrived, before_us))
-        for plan, rows in chain(
-            self._at_once.results(database, arrived.tables, BEGINNING_US, END_US),
-            self._others.results(database, arrived.tables, before_us, now_us),
-        ):
-            yield from (BatchRows((name,), rows) for name in self._names[plan])
+        for cohort in self._cohorts:
+            for node in cohort.at_once.inputs:
+                cohort.at_once.hold(database, node, self._input_rows(node, arrived, cohort.from_us))
+            for node in cohort.others.inputs:
+                from_us = max(before_us, cohort.from_us)
+                cohort.others.take(database, node, self._input_rows(node, arrived, from_us))
+            for plan, rows in chain(
+                cohort.at_once.results(database, arrived.tables, BEGINNING_US, END_US),
+                cohort.others.results(database, arrived.tables, before_us, now_us),
+            ):
+                yield from (BatchRows((name,), rows) for name in cohort.names[plan])
 
     def late_rows(self, database: Database, late: Mapping[str, str]) -> Mapping[str, Mapping[str, int]]:
         """How many late rows each query has missed, by stream."""
@@ -121,23 +155,27 @@ class Group:
         for join in self._joins:
             yield from join.late_rows(database, late)
         counts: dict[tuple[str, str], int] = {}  # of streams and conditions
-        for plan, conditions in self._late_for.items():
-            for stream, condition in conditions.items():
-                if (stream, condition) not in counts:
-                    rows = database.fetch(f"SELECT count(*) FROM {late[stream]} AS r WHERE {condition}")
-                    ((counts[stream, condition],),) = rows
-                yield from ((name, stream, counts[stream, condition]) for name in self._names[plan])
+        for names, stream, condition in self._late_for:
+            if (stream, condition) not in counts:
+                rows = database.fetch(f"SELECT count(*) FROM {late[stream]} AS r WHERE {condition}")
+                ((counts[stream, condition],),) = rows
+            yield from ((name, stream, counts[stream, condition]) for name in names)
 
     @cached_property
-    def _late_for(self) -> Mapping[Node, Mapping[str, str]]:
-        """Which rows of its streams a plan misses if they come late: all that it reads in some way."""
-        found: dict[Node, dict[str, str]] = {}
-        for plan in self._names:
-            ways: dict[str, list[str]] = {}
-            for node in () if comes_at_once(plan) else inputs_of(plan):
-                stream, _, where = self._read(node)
-                ways.setdefault(stream, []).append(f"({where} AND {_is_in_a_window(plan, node)})")
-            found[plan] = {stream: " OR ".join(dict.fromkeys(each)) for stream, each in ways.items()}
+    def _late_for(self) -> list[tuple[Sequence[str], str, str]]:
+        """Which rows of their streams queries miss if they come late: all that their plans read in some way
+        and that they see at all."""
+        found: list[tuple[Sequence[str], str, str]] = []
+        for cohort in self._cohorts:
+            for plan, names in cohort.names.items():
+                ways: dict[str, list[str]] = {}
+                for node in () if comes_at_once(plan) else inputs_of(plan):
+                    stream, _, where = self._read(node)
+                    seen = f"r.t >= {cohort.from_us}"
+                    ways.setdefault(stream, []).append(
+                        f"({where} AND {_is_in_a_window(plan, node)} AND {seen})"
+                    )
+                found += [(names, stream, " OR ".join(dict.fromkeys(each))) for stream, each in ways.items()]
         return found
 
     def _input_rows(self, node: Node, arrived: Arrivals, before_us: int) -> str:
@@ -150,13 +188,13 @@ class Group:
 
     def _read(self, node: Node) -> tuple[str, list[str], str]:
         """The stream of an input, its columns and its condition, over a row `r` of the stream."""
-        chain = chain_above(node)
-        assert isinstance(chain.base, StreamScan), node.kind
-        key = chain.base.stream.lower()
+        simple = chain_above(node)
+        assert isinstance(simple.base, StreamScan), node.kind
+        key = simple.base.stream.lower()
         places = {field.name: index for index, field in enumerate(self._scans[key].columns)}
-        references = [f"r.c{places[field.name]}" for field in chain.base.columns]
-        items = [f"{to_duckdb(e, references)} AS c{n}" for n, e in enumerate(chain.expressions)]
-        return key, items, to_duckdb(conjunction(list(chain.terms)), references)
+        references = [f"r.c{places[field.name]}" for field in simple.base.columns]
+        items = [f"{to_duckdb(e, references)} AS c{n}" for n, e in enumerate(simple.expressions)]
+        return key, items, to_duckdb(conjunction(list(simple.terms)), references)
 
 
 def _is_in_a_window(plan: Node, node: Node) -> str:
@@ -167,22 +205,43 @@ def _is_in_a_window(plan: Node, node: Node) -> str:
     return f"NOT ({' AND '.join(gaps)})" if len(gaps) == len(reading) else "true"
 
 
-def _trees(name: str, families: Sequence[Sequence[WovenAggregate]]) -> Iterator[Tree]:
+class _Cohort:
+    """Queries of no family that see rows after one moment, or all rows: what is kept of a stream for them is
+    theirs alone."""
+
+    def __init__(self, name: str, queries: Sequence[SharedQuery], after_us: int | None) -> None:
+        beginning = None if after_us is None else Beginning(after_us)
+        self.from_us = BEGINNING_US if after_us is None else after_us + 1
+        own = f"{name}after_{after_us}_".replace("-", "m") if after_us is not None else name
+        self.names: dict[Node, list[str]] = {}
+        for query in queries:
+            plan = query.plan if beginning is None else beginning.cut(query.plan)
+            self.names.setdefault(plan, []).append(query.name)
+        self.at_once = _increments([plan for plan in self.names if comes_at_once(plan)], f"{own}now_")
+        self.others = _increments([plan for plan in self.names if not comes_at_once(plan)], own, beginning)
+
+
+def _trees(
+    name: str, families: Sequence[Sequence[WovenAggregate]], starts: Mapping[str, int]
+) -> Iterator[Tree]:
     """The trees of families of window aggregates; those that others have partials from come first."""
     by_key = {members[0].key: members for members in families}
     finer = {key: found for key in by_key if (found := finest(key, by_key)) is not None}
     made: dict[TreeKey, Tree] = {}
     for key, members in sorted(by_key.items(), key=lambda each: each[0] in finer):
         coarser = [member for other, of in finer.items() if of == key for member in by_key[other]]
-        place = f"{name}{len(made)}_"
         made[key] = Tree(
-            place, members, coarser=coarser, finer=made.get(finer[key]) if key in finer else None
+            f"{name}{identity.of_tree(key)}",
+            members,
+            coarser=coarser,
+            finer=made.get(finer[key]) if key in finer else None,
+            starts=starts,
         )
         yield made[key]
 
 
-def _increments(plans: Sequence[Node], prefix: str) -> Increments:
-    return Increments(plans, [node for plan in plans for node in inputs_of(plan)], prefix)
+def _increments(plans: Sequence[Node], prefix: str, beginning: Beginning | None = None) -> Increments:
+    return Increments(plans, [node for plan in plans for node in inputs_of(plan)], prefix, beginning)
 
 
 def _numbered(result: tuple[tuple[str, ...], pa.Table]) -> BatchRows:
@@ -192,7 +251,7 @@ def _numbered(result: tuple[tuple[str, ...], pa.Table]) -> BatchRows:
 
 
 class _Kept(Protocol):
-    def tables(self) -> Iterator[str]: ...
+    def tables(self) -> Iterator[StateTable]: ...
     def forget(self, database: Database, watermark_us: int) -> None: ...
 
 

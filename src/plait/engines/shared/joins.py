@@ -16,22 +16,29 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from plait.engines.duckdb import Database
-from plait.engines.shared.askers import Asker, AskerTable, asker_tables
+from plait.engines.duckdb import Database, quoted
+from plait.engines.incremental.bands import BEGINNING_US
+from plait.engines.incremental.state import StateTable
+from plait.engines.shared.askers import NO_STARTS, Asker, AskerTable, asker_tables
 from plait.engines.shared.routing import Routing, wanted_counts
 from plait.expressions.duckdb import to_duckdb, type_to_duckdb
+from plait.plan.nodes import StreamScan
 from plait.sharing.joins import WovenJoin
 from plait.sharing.numbered import numbered
 from plait.sharing.shapes import Shape
 
 
 class SharedJoin:
-    """The queries of one join. `name` begins the names of its tables."""
+    """The queries of one join. `name` begins the names of its tables; `starts` are the moments after which
+    queries see rows."""
 
-    def __init__(self, name: str, members: Sequence[WovenJoin]) -> None:
+    def __init__(
+        self, name: str, members: Sequence[WovenJoin], starts: Mapping[str, int] = NO_STARTS
+    ) -> None:
         self._name = name
         self._key = members[0].key
         self._members = members
+        self._starts = starts
         inputs = range(len(self._key.scans))
         self._ranges_us = [max(member.ranges_us[k] for member in members) for k in inputs]
         self._columns = [f"c{k}" for k in range(sum(len(scan.columns) for scan in self._key.scans))]
@@ -44,18 +51,22 @@ class SharedJoin:
         ]
         self._askers = asker_tables(
             name,
-            ["taker", *(f"r{k}" for k in inputs)],
+            ["taker", "after_us", *(f"r{k}" for k in inputs)],
             (
-                (member.shaped.shape, Asker(member.query, member.shaped, (taker, *member.ranges_us)))
+                (
+                    member.shaped.shape,
+                    Asker(member.query, member.shaped, (taker, self._after_us(member), *member.ranges_us)),
+                )
                 for taker, member in enumerate(members)
             ),
         )
 
-    def tables(self) -> Iterator[str]:
-        """The statements that make the tables of rows."""
+    def tables(self) -> Iterator[StateTable]:
+        """The tables of rows. Their columns are named as the stream's: which are read may change."""
         for number, scan in enumerate(self._key.scans):
-            columns = [f"c{k} {type_to_duckdb(type_)}" for k, type_ in enumerate(scan.types)]
-            yield f"CREATE TABLE {self._name}_rows{number} ({', '.join([*columns, 't BIGINT'])})"
+            types = map(type_to_duckdb, scan.types)
+            columns = dict(zip(_stored_columns(scan), types, strict=True))
+            yield StateTable(f"{self._name}_rows{number}", {**columns, "t": "BIGINT"})
 
     def open(self, database: Database) -> None:
         """Make what is not kept in the file."""
@@ -79,8 +90,11 @@ class SharedJoin:
         database.execute(f"CREATE OR REPLACE TEMP TABLE {combined} AS {' UNION ALL '.join(branches)}")
         for shape, askers in self._askers.items():
             yield askers.queries, database.fetch_arrow(self._shaped(combined, shape, askers))
-        for number in range(len(self._key.scans)):
-            database.execute(f"INSERT INTO {self._name}_rows{number} FROM {self._name}_new{number}")
+        for number, scan in enumerate(self._key.scans):
+            database.execute(
+                f"INSERT INTO {self._name}_rows{number} ({', '.join([*_stored_columns(scan), 't'])}) "
+                f"SELECT {', '.join([*self._columns_of(number), 't'])} FROM {self._name}_new{number}"
+            )
 
     def late_rows(self, database: Database, rows: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
         """Whom late rows concern: query, stream and how many there are. They have an `id`, as one may concern
@@ -89,8 +103,16 @@ class SharedJoin:
         for number, scan in enumerate(self._key.scans):
             inputs.setdefault(scan.stream.lower(), []).append(number)
         for stream, numbers in inputs.items():
-            counts = self._late_counts(database, numbers, rows[stream])
-            yield from ((member.query, stream, counts.get(n, 0)) for n, member in enumerate(self._members))
+            for after_us in sorted({*map(self._after_us, self._members)}):
+                seen = f"(SELECT * FROM {rows[stream]} WHERE t > {after_us})"
+                counts = self._late_counts(database, numbers, seen)
+                for n, member in enumerate(self._members):
+                    if self._after_us(member) == after_us:
+                        yield member.query, stream, counts.get(n, 0)
+
+    def _after_us(self, member: WovenJoin) -> int:
+        """The moment after which a query sees rows."""
+        return self._starts.get(member.query, BEGINNING_US)
 
     def _late_counts(self, database: Database, numbers: Sequence[int], rows: str) -> dict[int, int]:
         """How many rows of a stream, which some inputs read, each query wants, by its place."""
@@ -139,8 +161,10 @@ class SharedJoin:
     def _combinations(self, new: int) -> str:
         """What the new rows of one stream complete."""
         tables = []
-        for number in range(len(self._key.scans)):
-            stored, coming = f"{self._name}_rows{number}", f"{self._name}_new{number}"
+        for number, scan in enumerate(self._key.scans):
+            columns = zip(_stored_columns(scan), self._columns_of(number), strict=True)
+            kept = ", ".join([*(f"{column} AS {name}" for column, name in columns), "t"])
+            stored, coming = f"(SELECT {kept} FROM {self._name}_rows{number})", f"{self._name}_new{number}"
             both = f"(FROM {stored} UNION ALL FROM {coming})"
             tables.append(f"{coming if number == new else stored if number < new else both} AS i{number}")
         references = [
@@ -156,10 +180,15 @@ class SharedJoin:
         items = [f"{to_duckdb(e, references)} AS c{n}" for n, e in enumerate(shape.expressions)]
         where = [to_duckdb(term, references) for term in shape.terms]
         where += _meeting([f"q.r{k}" for k in range(len(self._key.scans))], "r.t{}")
+        where += [f"r.t{k} > q.after_us" for k in range(len(self._key.scans))]
         return (
             f"SELECT {', '.join(['q.query', *items])} FROM {self._routing.routed(combined, self._columns)} "
             f"JOIN {askers.name} AS q ON q.taker = v.taker WHERE {' AND '.join(where)}"
         )
+
+
+def _stored_columns(scan: StreamScan) -> list[str]:
+    return [quoted(f"c_{field.name}") for field in scan.columns]
 
 
 def _meeting(ranges_us: Sequence[object], time: str) -> list[str]:

@@ -32,15 +32,19 @@ class Routing:
     """`patterns` are over relations whose columns stand beside each other; a taker has a selection of each.
 
     A relation is routed as `r`, with columns of the given names, to takers `v`, each with its number as
-    `taker`.
+    `taker`: its place, unless `numbers` are given.
     """
 
     def __init__(
-        self, name: str, patterns: Sequence[Pattern], takers: Sequence[tuple[Selection, ...]]
+        self,
+        name: str,
+        patterns: Sequence[Pattern],
+        takers: Sequence[tuple[Selection, ...]],
+        numbers: Sequence[int] | None = None,
     ) -> None:
         self._name = name
         self._patterns = patterns
-        self._takers = takers
+        self._takers = dict(zip(numbers or range(len(takers)), takers, strict=True))
         self._starts = [*accumulate((pattern.width for pattern in patterns), initial=0)]
         self._looked_up = {
             f"v{number}_{k}": self._starts[number] + column.index
@@ -70,7 +74,7 @@ class Routing:
             columns |= {f"p{number}_{k}": type_ for k, type_ in enumerate(pattern.parameters)}
         names = [f"{name} {type_to_duckdb(type_)}" for name, type_ in columns.items()]
         given = f"{self._name}_given"
-        database.execute(f"CREATE OR REPLACE TEMP TABLE {given} ({', '.join(['taker INTEGER', *names])})")
+        database.execute(f"CREATE OR REPLACE TEMP TABLE {given} ({', '.join(['taker BIGINT', *names])})")
         database.execute(f"INSERT INTO {given} VALUES {', '.join(self._rows())}")
         joins = [f"LEFT JOIN {self._name}_intervals{number} USING (taker)" for number in self._bounded]
         takers = f"{self._name}_takers"
@@ -80,7 +84,7 @@ class Routing:
 
     def _rows(self) -> Iterator[str]:
         """The constants of each taker: a row for each choice that it leaves."""
-        for number, taker in enumerate(self._takers):
+        for number, taker in self._takers.items():
             own = [literal_to_duckdb(each) for selection in taker for each in selection.parameters]
             for constants in product(*(alternatives for each in taker for alternatives in each.constants)):
                 yield f"({', '.join([str(number), *map(literal_to_duckdb, constants), *own])})"
@@ -131,11 +135,11 @@ class Routing:
         type_ = type_to_duckdb(column.type)
         database.execute(
             f"CREATE OR REPLACE TEMP TABLE {bounds} "
-            f"(taker INTEGER, lower BOOLEAN, included BOOLEAN, value {type_})"
+            f"(taker BIGINT, lower BOOLEAN, included BOOLEAN, value {type_})"
         )
         values = [
             f"({n}, {bound.lower}, {bound.included}, {literal_to_duckdb(bound.constant)})"
-            for n, taker in enumerate(self._takers)
+            for n, taker in self._takers.items()
             for bound in taker[number].bounds
         ]
         database.execute(f"INSERT INTO {bounds} VALUES {', '.join(values)}")

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
 from plait.engines.duckdb import Database
-from plait.engines.shared.askers import Asker, asker_tables
+from plait.engines.incremental.bands import BEGINNING_US
+from plait.engines.shared.askers import NO_STARTS, Asker, asker_tables
 from plait.engines.shared.routing import Routing
 from plait.expressions.duckdb import to_duckdb
 from plait.sharing.selects import WovenSelect
 
 
 class SelectPass:
-    """The queries of one pass. `name` begins the names of its tables."""
+    """The queries of one pass. `name` begins the names of its tables; `starts` are the moments after which
+    queries see rows."""
 
-    def __init__(self, name: str, members: Sequence[WovenSelect]) -> None:
+    def __init__(
+        self, name: str, members: Sequence[WovenSelect], starts: Mapping[str, int] = NO_STARTS
+    ) -> None:
         self._key = members[0].key
         self._columns = [f"c{k}" for k in range(len(self._key.scan.columns))]
         self._routing = Routing(name, [self._key.pattern], [(member.selection,) for member in members])
         self._askers = asker_tables(
-            name, ["taker"], ((m.shaped.shape, Asker(m.query, m.shaped, (k,))) for k, m in enumerate(members))
+            name,
+            ["taker", "after_us"],
+            (
+                (m.shaped.shape, Asker(m.query, m.shaped, (k, starts.get(m.query, BEGINNING_US))))
+                for k, m in enumerate(members)
+            ),
         )
 
     @property
@@ -44,6 +53,6 @@ class SelectPass:
             ]
             rows_of_all = database.fetch_arrow(
                 f"SELECT {', '.join(['q.query', *items])} FROM {self._routing.routed(rows, self._columns)} "
-                f"JOIN {askers.name} AS q ON q.taker = v.taker WHERE {common}"
+                f"JOIN {askers.name} AS q ON q.taker = v.taker WHERE {common} AND r.t > q.after_us"
             )
             yield askers.queries, rows_of_all

@@ -22,21 +22,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 
 from plait.engines.duckdb import Database
-from plait.engines.incremental.bands import Band
+from plait.engines.incremental.bands import BEGINNING_US, Band
+from plait.engines.incremental.state import StateTable
 from plait.engines.incremental.statements import is_in_gap, within
-from plait.engines.shared.askers import Asker, AskerTable, asker_tables, create_table
+from plait.engines.shared.askers import NO_STARTS, Asker, AskerTable, asker_tables, create_table
 from plait.engines.shared.routing import Routing, wanted_counts
 from plait.expressions.aggregates import AggregateCall, aggregate_type
 from plait.expressions.duckdb import to_duckdb, type_to_duckdb
 from plait.expressions.types import Kind
 from plait.plan.nodes import TickWindow
+from plait.sharing import identity
 from plait.sharing.numbered import numbered
 from plait.sharing.shapes import Shape
 from plait.sharing.trees import TreeKey, WovenAggregate
+from plait.windows.beginnings import first_tick_us
 from plait.windows.edges import Progression, united
 from plait.windows.partials import ROWS, Partial, PartialKind, partials_of
 
@@ -66,7 +70,11 @@ class _Statement:
 
 class Tree:
     """The queries of one tree. `name` begins the names of its tables. `coarser` queries, of other trees, can
-    have their partials from this one; `finer` is such a tree."""
+    have their partials from this one; `finer` is such a tree. `starts` are the moments after which queries
+    see rows: the windows that start after them are theirs.
+
+    What is stored is named by what it is, so that queries can come and go: a query that comes needs nothing
+    of the pieces of before, and from then on time is cut at its edges too."""
 
     def __init__(
         self,
@@ -75,11 +83,13 @@ class Tree:
         *,
         coarser: Sequence[WovenAggregate] = (),
         finer: Tree | None = None,
+        starts: Mapping[str, int] = NO_STARTS,
     ) -> None:
         self._name = name
         self._key: TreeKey = members[0].key
         self._members = members
         self._finer = finer
+        self._starts = starts
         self._has_coarser = bool(coarser)
         served = [*members, *coarser]
         self._edges = united(member.window for member in served)
@@ -87,18 +97,24 @@ class Tree:
             dict.fromkeys([ROWS, *(p for m in served for call in m.aggregates for p in partials_of(call))])
         )
         self._calls = tuple(dict.fromkeys(call for m in members for call in m.aggregates))
-        self._variants = numbered(m.selection for m in served)
+        selections = dict.fromkeys(m.selection for m in served)
+        self._variants = {each: identity.of_selection(each, self._key.scan) for each in selections}
         targets = [Target(self._variants[m.selection], m.window) for m in members]
         self._targets = numbered(targets)
         self._askers = asker_tables(
             name,
-            ["target"],
+            ["target", "first_tick"],
             (
-                (self._statement(member), Asker(member.query, member.shaped, (self._targets[target],)))
+                (
+                    self._statement(member),
+                    Asker(member.query, member.shaped, (self._targets[target], self._first_tick_us(member))),
+                )
                 for member, target in zip(members, targets, strict=True)
             ),
         )
-        self._routing = Routing(name, [self._key.pattern], [(each,) for each in self._variants])
+        self._routing = Routing(
+            name, [self._key.pattern], [(each,) for each in self._variants], [*self._variants.values()]
+        )
         self._distinct_windows = {member.window for member in members}
 
     # What is stored
@@ -116,11 +132,22 @@ class Tree:
         for askers in self._askers.values():
             askers.create(database)
 
-    def tables(self) -> Iterator[str]:
-        """The statements that make the table of partials."""
-        keys = [f"k{n} {type_to_duckdb(key.type)}" for n, key in enumerate(self._key.keys)]
-        kept = [f"p{n} {_partial_type(each)}" for n, each in enumerate(self._partials)]
-        yield f"CREATE TABLE {self._name} ({', '.join(['edge BIGINT', 'variant INTEGER', *keys, *kept])})"
+    def tables(self) -> Iterator[StateTable]:
+        """The table of partials."""
+        keys = {f"k{n}": type_to_duckdb(key.type) for n, key in enumerate(self._key.keys)}
+        kept = {name: _partial_type(each) for name, each in zip(self._stored, self._partials, strict=True)}
+        yield StateTable(self._name, {"edge": "BIGINT", "variant": "BIGINT", **keys, **kept})
+
+    @cached_property
+    def _stored(self) -> list[str]:
+        """The columns of partials in the table."""
+        return [f"p_{identity.of_partial(each, self._key.scan)}" for each in self._partials]
+
+    def _first_tick_us(self, member: WovenAggregate) -> int:
+        """The first tick that is a query's."""
+        if member.query not in self._starts:
+            return BEGINNING_US
+        return first_tick_us(member.window, self._starts[member.query])
 
     @property
     def stream(self) -> str:
@@ -135,7 +162,8 @@ class Tree:
         if self._has_coarser:
             database.execute(f"CREATE OR REPLACE TEMP TABLE {self._taken} AS {partials}")
             partials = f"FROM {self._taken}"
-        database.execute(f"INSERT INTO {self._name} {partials}")
+        columns = ["edge", "variant", *self._key_names, *self._stored]
+        database.execute(f"INSERT INTO {self._name} ({', '.join(columns)}) {partials}")
 
     @property
     def _taken(self) -> str:
@@ -182,13 +210,15 @@ class Tree:
     def late_rows(self, database: Database, rows: str) -> Iterator[tuple[str, str, int]]:
         """Whom late rows concern: query, stream and how many there are."""
         columns = [f"c{n}" for n in range(len(self._key.scan.columns))]
-        counts: dict[TickWindow | None, dict[int, int]] = {}
+        counts: dict[str, dict[int, int]] = {}
         for member in self._members:
-            window = member.window if member.window.range_us < member.window.slide_us else None
-            if window not in counts:
-                condition = "true" if window is None else f"NOT ({is_in_gap(window)})"
-                counts[window] = wanted_counts(database, self._routing, rows, columns, condition)
-            yield member.query, self.stream, counts[window].get(self._variants[member.selection], 0)
+            concerned = [f"NOT ({is_in_gap(member.window)})"] if _has_gaps(member.window) else []
+            if member.query in self._starts:
+                concerned.append(f"r.t >= {self._first_tick_us(member) - member.window.range_us}")
+            condition = " AND ".join(concerned) or "true"
+            if condition not in counts:
+                counts[condition] = wanted_counts(database, self._routing, rows, columns, condition)
+            yield member.query, self.stream, counts[condition].get(self._variants[member.selection], 0)
 
     def forget(self, database: Database, watermark_us: int) -> None:
         longest_us = max(window.range_us for window in self._distinct_windows)
@@ -266,7 +296,8 @@ class Tree:
     def _merged(self, pieces: Band) -> str:
         """The partials of each of these pieces, variant and group as one row."""
         groups = ["edge", "variant", *self._key_names]
-        kept = [f"{_merge_sql(each, f'p{n}')} AS p{n}" for n, each in enumerate(self._partials)]
+        columns = zip(self._partials, self._stored, strict=True)
+        kept = [f"{_merge_sql(each, column)} AS p{n}" for n, (each, column) in enumerate(columns)]
         return (
             f"SELECT {', '.join([*groups, *kept])} FROM {self._name} WHERE {within('edge', pieces)} "
             f"GROUP BY {', '.join(groups)}"
@@ -337,7 +368,7 @@ class Tree:
         return (
             f"WITH x AS {finals} "
             f"SELECT {', '.join(['q.query', *items])} FROM x JOIN {askers.name} AS q USING (target) "
-            f"WHERE {' AND '.join(where) or 'true'}"
+            f"WHERE {' AND '.join(['x.tick >= q.first_tick', *where])}"
         )
 
     def _statement(self, member: WovenAggregate) -> _Statement:
@@ -375,6 +406,10 @@ class Tree:
 
 def _first_tick_us(window: TickWindow, after_us: int) -> int:
     return after_us - (after_us - window.offset_us) % window.slide_us + window.slide_us
+
+
+def _has_gaps(window: TickWindow) -> bool:
+    return window.range_us < window.slide_us
 
 
 def _is_exact(call: AggregateCall) -> bool:

@@ -11,9 +11,9 @@ held back by a stream that it does not read. What a stream has brought is known 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from hashlib import sha256
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,19 +22,30 @@ import pyarrow.compute as pc
 from plait.batches import Batch, BatchRows, Outcome, Publish, row_counts
 from plait.catalog import Stream
 from plait.engines.incremental.bands import closed_us
-from plait.engines.incremental.state import Progress, State
+from plait.engines.incremental.state import KnownQuery, Progress, State, StateTable
 from plait.engines.shared.group import Arrivals, Group, SharedQuery
 from plait.failpoints import reach
 from plait.plan.nodes import StreamScan, sources_of
 from plait.plan.signature import signature
+from plait.sharing import identity
 
 # For each query, and at most: databases share a machine. What does not fit is spilled beside the file.
 QUERY_MEMORY_BYTES = 1024**3
 MOST_MEMORY_BYTES = 4 * 1024**3
 
 
+@dataclass(frozen=True)
+class _Computed:
+    """Queries over one set of streams."""
+
+    read: frozenset[str]
+    queries: tuple[str, ...]
+    group: Group
+
+
 class Trunk:
-    """`scans` say which columns of each stream are handed over; `path` is the file."""
+    """`streams` are all that are ever read; `scans` say which columns of each are handed over; `path` is the
+    file."""
 
     def __init__(
         self,
@@ -44,23 +55,53 @@ class Trunk:
         path: Path,
     ) -> None:
         self._delays_us = {key: stream.delay_us for key, stream in streams.items()}
+        self._state = State(path, _memory_bytes(queries))
+        self._database = self._state.database
+        self._computed: list[_Computed] = []
+        try:
+            self._state.check_queries(_known(queries))
+            self.become(queries, scans)
+            self.let_go()
+        except BaseException:
+            self.close()
+            raise
+
+    def become(self, queries: Sequence[SharedQuery], scans: Mapping[str, StreamScan]) -> None:
+        """Compute these queries from the next batch on, over these columns of the streams.
+
+        Those that were computed before go on. What others needed is still there until it is `let_go`, so that
+        this can be taken back.
+        """
+        parts = {name: query.part for name, query in self._state.queries().items() if query.part is not None}
         by_streams: dict[frozenset[str], list[SharedQuery]] = {}
         for query in queries:
             read = frozenset(name.lower() for name in sources_of(query.plan)[0])
             by_streams.setdefault(read, []).append(query)
-        self._groups = [
-            (read, Group(f"g{number}_", members, scans))
-            for number, (read, members) in enumerate(by_streams.items())
+        computed = [
+            _Computed(
+                read,
+                tuple(query.name for query in members),
+                Group(f"g_{identity.of_streams(read)}_", members, scans, parts),
+            )
+            for read, members in by_streams.items()
         ]
-        self._members = {read: tuple(query.name for query in members) for read, members in by_streams.items()}
-        tables = [statement for _, group in self._groups for statement in group.tables()]
-        said = [*(f"{query.name} {signature(query.plan)}" for query in queries), *tables]
-        identity = sha256("\n".join(said).encode()).hexdigest()
-        memory_bytes = min(len(queries) * QUERY_MEMORY_BYTES, MOST_MEMORY_BYTES)
-        self._state = State(path, identity, tables, memory_bytes)
-        self._database = self._state.database
-        for _, group in self._groups:
-            group.open(self._database)
+        chosen = {name: part for each in computed for name, part in each.group.parts.items()}
+        with self._database.transaction():
+            self._state.take_up(_known(queries, chosen), _tables(computed))
+            for each in computed:
+                each.group.open(self._database)
+        self._database.limit_memory(_memory_bytes(queries))
+        self._computed = computed
+
+    def let_go(self) -> None:
+        """Forget the queries that are not computed any more, and what was kept for them."""
+        names = [name for each in self._computed for name in each.queries]
+        self._state.keep_only(names, _tables(self._computed))
+
+    @property
+    def seen_us(self) -> Mapping[str, int]:
+        """How far each stream has come, by key: the greatest event time, or beat, of the batches done."""
+        return self._state.progress().seen_us
 
     def apply(
         self, batch: Batch, rows: Mapping[str, pa.Table], beats: Mapping[str, int], publish: Publish
@@ -80,13 +121,14 @@ class Trunk:
             results: list[BatchRows] = []
             outcomes: dict[str, Outcome] = {}
             arrived = Arrivals(relations, batch.tables)
-            for read, group in self._groups:
+            for each in self._computed:
+                read, group = each.read, each.group
                 earlier, later = self._watermark_us(read, before.seen_us), self._watermark_us(read, seen_us)
                 late = self._late_rows(group, read, rows, earlier)
                 given_rows = [*group.results(self._database, arrived, closed_us(earlier), closed_us(later))]
                 results += given_rows
                 counts = row_counts(given_rows)
-                for name in self._members[read]:
+                for name in each.queries:
                     outcomes[name] = Outcome(counts.get(name, 0), late.get(name, {}), later)
             publish(results)
             self._state.record(batch.id, seen_us, outcomes)
@@ -124,6 +166,22 @@ class Trunk:
                 numbered = table.append_column("id", pa.array(range(table.num_rows), pa.int64()))
                 named[key] = given.enter_context(self._database.given(numbered))
             return group.late_rows(self._database, named)
+
+
+def _memory_bytes(queries: Sequence[SharedQuery]) -> int:
+    return min(max(1, len(queries)) * QUERY_MEMORY_BYTES, MOST_MEMORY_BYTES)
+
+
+def _tables(computed: Iterable[_Computed]) -> list[StateTable]:
+    return [table for each in computed for table in each.group.tables()]
+
+
+def _known(queries: Iterable[SharedQuery], parts: Mapping[str, str] | None = None) -> list[KnownQuery]:
+    chosen = parts or {}
+    return [
+        KnownQuery(query.name, signature(query.plan), query.after_us, chosen.get(query.name))
+        for query in queries
+    ]
 
 
 def _seen(before: Progress, rows: Mapping[str, pa.Table], beats: Mapping[str, int]) -> dict[str, int]:

@@ -107,7 +107,7 @@ class Running:
         """Rows in all tables but those that tell of the state itself."""
         self.trunk.close()
         with Database(self.path) as database:
-            stores = [name for (name,) in database.fetch("SHOW TABLES") if name.startswith("g0_")]
+            stores = [name for (name,) in database.fetch("SHOW TABLES") if name.startswith("g_")]
             count = sum(database.fetch(f"SELECT count(*) FROM {name}")[0][0] for name in stores)
         self.open()
         return int(count)
