@@ -18,13 +18,27 @@ if TYPE_CHECKING:
         Rows,
         Running,
         Session,
+        System,
+        attach,
         open,  # noqa: A004 (reads `plait.open(…)`)
         open_text,
     )
 
     __version__: str
 
-__all__ = ["Check", "Comparison", "Plan", "Rows", "Running", "Session", "__version__", "open", "open_text"]
+__all__ = [
+    "Check",
+    "Comparison",
+    "Plan",
+    "Rows",
+    "Running",
+    "Session",
+    "System",
+    "__version__",
+    "attach",
+    "open",
+    "open_text",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -16,6 +16,9 @@ VARIABLE = "PLAIT_FAILPOINT"
 # Every failpoint, in the order in which a micro-batch reaches them.
 FAILPOINTS = (
     "state-created",
+    "change-prepared",
+    "change-recorded",
+    "change-made",
     "fragment-started",
     "batch-begun",
     "table-stored",

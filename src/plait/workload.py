@@ -13,7 +13,8 @@ from plait.plan.nodes import Node
 
 @dataclass(frozen=True)
 class Query:
-    """A continuous query as bound: `plan` computes its rows, `columns` names them in order."""
+    """A continuous query as bound: `plan` computes its rows, `columns` names them in order. `reads` are the
+    names of the queries that it reads, whose plans are part of its own."""
 
     name: str
     plan: Node
@@ -21,6 +22,7 @@ class Query:
     site: str | None = None
     sink: Sink = field(default_factory=Sink)
     span: Span | None = None
+    reads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

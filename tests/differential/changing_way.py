@@ -85,7 +85,7 @@ class Changing:
     def _added(self, seen_us: Mapping[str, int], least: int) -> list[Added]:
         names = [query.name for query in self.given.workload.queries]
         count = self.rng.randint(least, max(least, len(names) // 3))
-        added = []
+        added: list[Added] = []
         for query in self.rng.sample(names, count):
             read = {stream.lower() for stream in sources_of(self.given.loaded.query(query).plan)[0]}
             after_us = max((seen_us[key] for key in read if key in seen_us), default=None)

@@ -211,7 +211,7 @@ def begin(place: Path, planner: str) -> Path:
     declared = declarations_of(workload, running)
     path = place / "state"
     state = StateFolder.open(path, declared, planner=planner, spark=version("pyspark"), drain=False)
-    state.prepare()
+    state.prepare(state.manifest.declarations.fragments, state.manifest.declarations.streams)
     state.create()
     folders = [state.fragment(each.name) for each in running]
     begun: list[FragmentFolder | StreamFolder] = [*folders, state.stream("readings")]

@@ -7,6 +7,7 @@ shows itself as a picture, rows and comparisons as tables.
 from __future__ import annotations
 
 from plait.api.check import Check
+from plait.api.live import Changed, LiveQuery
 from plait.api.plans import Comparison, Plan
 from plait.api.rows import ROWS_SHOWN, EvaluatedRows, ResultRows, Rows
 from plait.api.running import Running, published
@@ -16,17 +17,22 @@ from plait.api.session import (
     open_text,
     sql_files,
 )
+from plait.api.system import System, attach
 
 __all__ = [
     "ROWS_SHOWN",
+    "Changed",
     "Check",
     "Comparison",
     "EvaluatedRows",
+    "LiveQuery",
     "Plan",
     "ResultRows",
     "Rows",
     "Running",
     "Session",
+    "System",
+    "attach",
     "open",
     "open_text",
     "published",

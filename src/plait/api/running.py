@@ -6,8 +6,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from plait.api.live import Changed, LiveQuery
 from plait.api.rows import ResultRows
-from plait.errors import PlaitError
+from plait.errors import PlaitError, Source
 from plait.runtime import DEFAULT_STATE
 
 if TYPE_CHECKING:  # loading these takes a moment, and not every call needs them
@@ -46,6 +47,30 @@ class Running:
         """How long recent micro-batches took with all that Spark does around them, by what ran them and their
         numbers."""
         return self._run.whole_batch_seconds()
+
+    def queries(self) -> tuple[LiveQuery, ...]:
+        """The queries as they are now, and since when."""
+        return tuple(map(LiveQuery.from_json, self._run.listed()))
+
+    def add(self, path: str | Path) -> Changed:
+        """Compute the queries of a file too, from the next micro-batches on, as one change."""
+        from plait.language.limits import read_source
+
+        return self._added(read_source(Path(path)), Path(path).absolute().parent)
+
+    def add_text(self, text: str, name: str = "<sql>", base: Path | None = None) -> Changed:
+        """The same of a text. Paths in it are relative to `base`, the current folder unless given."""
+        return self._added(Source(name, text), base or Path.cwd())
+
+    def drop(self, *queries: str, sure: bool = False) -> Changed:
+        """Compute these queries no more, as one change. Their results stay. What others read is dropped only
+        if that is `sure`."""
+        return Changed.from_json(self._run.drop(queries, sure=sure).to_json())
+
+    def _added(self, source: Source, folder: Path) -> Changed:
+        from plait.runtime.changes import Addition
+
+        return Changed.from_json(self._run.add(Addition(source, folder)).to_json())
 
     def results(self, query: str) -> ResultRows:
         """The rows that were published so far, and those that are kept in memory."""

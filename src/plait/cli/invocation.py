@@ -143,7 +143,7 @@ def open_session(files: tuple[str, ...], output: str | None = None) -> Session:
     if files.count(STANDARD) > 1:
         raise UserError("standard-input", "`-` (standard input) can be read once only", hint="give it once")
     with progress("reading"):
-        origins = [_standard_input() if file == STANDARD else Path(file) for file in files]
+        origins = [standard_input() if file == STANDARD else Path(file) for file in files]
         paths = [each for origin in origins for each in api.sql_files(origin) if isinstance(each, Path)]
         check_overwrites_nothing_read(output, paths)
         session = api.open(origins)
@@ -151,7 +151,7 @@ def open_session(files: tuple[str, ...], output: str | None = None) -> Session:
     return session
 
 
-def _standard_input() -> Source:
+def standard_input() -> Source:
     from plait.language.limits import MAX_SOURCE_BYTES
 
     if sys.stdin is None:

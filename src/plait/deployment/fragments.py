@@ -46,11 +46,12 @@ class Input:
 @dataclass(frozen=True)
 class Result:
     """A query that a fragment computes. Its plan is canonical; the plan's columns are the query's, in
-    order."""
+    order. `after_us` is the moment after which it sees rows, if it was added to a running system."""
 
     query: str
     columns: tuple[str, ...]
     plan: Node
+    after_us: int | None = None
 
 
 @dataclass(frozen=True)

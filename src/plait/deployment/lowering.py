@@ -16,7 +16,7 @@ not, all of them found by comparing rows or in what Spark refuses:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from enum import StrEnum
 from typing import assert_never
 
@@ -28,8 +28,9 @@ from plait.deployment.native_lowering import NotNativeError, is_native, native_s
 from plait.deployment.row_by_row import RowByRow, row_by_row
 from plait.deployment.weaving import can_weave_join, can_weave_window, connected, plan_of, whole_scans
 from plait.errors import InternalError, UnsupportedError, reported
-from plait.expressions.nodes import TRUE, conjuncts, substitute_columns
-from plait.plan.nodes import Filter, Node, StreamScan, sources_of
+from plait.expressions.nodes import TRUE, Literal, conjuncts, substitute_columns
+from plait.expressions.types import BOOLEAN, TIMESTAMP
+from plait.plan.nodes import Field, Filter, Node, StreamScan, sources_of
 from plait.sharing.chains import inputs_of
 from plait.sharing.families import families
 from plait.sharing.patterns import selection_of, wanted_by_any
@@ -50,21 +51,34 @@ def fragments(
     """What runs for the admitted queries: each by itself, or `together` what they have in common, on the
     engine that the deployment says, in the database alone, or on Spark alone; `check_engines` says which of
     them that cannot do."""
-    results = results_of(deployment, catalog)
+    return arranged(
+        results_of(deployment, catalog), for_spark(deployment), catalog, together=together, engines=engines
+    )
+
+
+def arranged(
+    results: Sequence[Result],
+    for_spark: Set[str],
+    catalog: Catalog,
+    *,
+    together: bool = False,
+    engines: Engines = Engines.ANY,
+) -> tuple[Fragment, ...]:
+    """The same of results, some of which Spark shall compute if any engine may."""
     if not together and engines is Engines.DUCKDB:
         return tuple(shared_fragment(result.query, [result], catalog) for result in results)
     if not together:
         return tuple(fragment(result, catalog) for result in results)
     match engines:
         case Engines.ANY:
-            names = _for_spark(deployment)
+            names = {*for_spark}
         case Engines.SPARK:
             names = {result.query for result in results}
         case Engines.DUCKDB:
             names = set()
         case _:
             assert_never(engines)
-    woven = _woven_fragments([each for each in results if each.query in names], catalog)
+    woven = woven_fragments([each for each in results if each.query in names], catalog)
     rest = {each.query: each for each in results if each.query not in names}
     groups = connected({name: each.plan for name, each in rest.items()})
     return (
@@ -110,7 +124,7 @@ def results_of(deployment: Deployment, catalog: Catalog) -> list[Result]:
     return results
 
 
-def _for_spark(deployment: Deployment) -> set[str]:
+def for_spark(deployment: Deployment) -> set[str]:
     """The queries whose trees and joins Spark computes, as the deployment says."""
     return {query for each in deployment.shared if each.engine == SPARK for query in each.queries}
 
@@ -126,17 +140,26 @@ def fragment(result: Result, catalog: Catalog) -> Fragment:
 
 
 def shared_fragment(
-    name: str, results: Sequence[Result], catalog: Catalog, reasons: tuple[str, ...] = ()
+    name: str,
+    results: Sequence[Result],
+    catalog: Catalog,
+    reasons: tuple[str, ...] = (),
+    streams: Iterable[str] = (),
 ) -> Fragment:
-    """Queries that run together in the database, or one by itself; then `reasons` say why not in Spark."""
+    """Queries that run together in the database, or one by itself; then `reasons` say why not in Spark.
+    `streams` are read whether a query wants rows of them or not."""
     read: dict[str, list[RowByRow]] = {}
     for simple in (row_by_row(node) for result in results for node in inputs_of(result.plan)):
         read.setdefault(simple.scan.stream, []).append(simple)
-    inputs = tuple(
-        Input(scan.stream, _wanted_rows(scan, read[scan.stream]))
+    inputs = {
+        scan.stream: _wanted_rows(scan, read[scan.stream])
         for scan in whole_scans(_plans(results), catalog).values()
-    )
-    return Fragment(name, tuple(results), inputs, Way.SHARED, reasons)
+    }
+    for stream in (catalog.stream(name) for name in streams):
+        unread = StreamScan(stream.name, (Field(stream.event_time, TIMESTAMP),))
+        inputs.setdefault(stream.name, Filter(unread, Literal(False, BOOLEAN)))
+    in_order = tuple(Input(stream, plan) for stream, plan in sorted(inputs.items()))
+    return Fragment(name, tuple(results), in_order, Way.SHARED, reasons)
 
 
 def _wanted_rows(scan: StreamScan, read: Iterable[RowByRow]) -> Node:
@@ -151,7 +174,7 @@ def _wanted_rows(scan: StreamScan, read: Iterable[RowByRow]) -> Node:
     return scan if predicate == TRUE else Filter(scan, predicate)
 
 
-def _woven_fragments(results: Sequence[Result], catalog: Catalog) -> Iterator[Fragment]:
+def woven_fragments(results: Sequence[Result], catalog: Catalog) -> Iterator[Fragment]:
     """A fragment for each family of queries, and one for each query that has none. A window aggregate that
     Spark cannot compute by itself may still be a tree of one."""
     by_name = {result.query: result for result in results}

@@ -40,6 +40,10 @@ class TableVersions:
         self._catalog = catalog
         self._folder = folder
 
+    def know(self, catalog: Catalog) -> None:
+        """Keep versions of that catalog's tables, too: it has all that were there before."""
+        self._catalog = catalog
+
     def current(self, tables: Iterable[str]) -> Mapping[str, str]:
         """The versions of the tables as they are now, each of which is stored if it is new."""
         return {name.lower(): self._current(self._catalog.table(name)) for name in tables}

@@ -6,6 +6,6 @@
 lists what may be written at all.
 """
 
-from plait.language.loading import load, load_text
+from plait.language.loading import load, load_after, load_text
 
-__all__ = ["load", "load_text"]
+__all__ = ["load", "load_after", "load_text"]

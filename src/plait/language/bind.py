@@ -28,16 +28,21 @@ from plait.workload import Query
 MOST_ERRORS = 2_000
 
 
-def bind_queries(declarations: Declarations) -> tuple[Mapping[str, Query], list[PlaitError]]:
-    """Every query that can be bound, in the order of declaration, and the errors of the others."""
-    return _QueriesBinder(declarations).bind_all()
+def bind_queries(
+    declarations: Declarations, known: Mapping[str, Query] = MappingProxyType({})
+) -> tuple[Mapping[str, Query], list[PlaitError]]:
+    """Every query that can be bound, in the order of declaration, and the errors of the others. They may read
+    queries that are `known`."""
+    return _QueriesBinder(declarations, known).bind_all()
 
 
 class _QueriesBinder:
     """Implements `bind_items.Relations`: what the names of the catalog and of queries stand for."""
 
-    def __init__(self, declarations: Declarations) -> None:
+    def __init__(self, declarations: Declarations, known: Mapping[str, Query]) -> None:
         self._declarations = declarations
+        self._known_queries = known
+        self._reads: dict[str, dict[str, None]] = {}  # the queries that each reads
         self._errors: list[PlaitError] = []
         self._relations: dict[str, NamedRelation] = {}
         self._bound: dict[str, BoundRelation | None] = {}
@@ -58,6 +63,7 @@ class _QueriesBinder:
                     declaration.site,
                     declaration.sink,
                     statement.span,
+                    tuple(self._reads.get(key, ())),
                 )
         return MappingProxyType(queries), self._errors
 
@@ -68,10 +74,18 @@ class _QueriesBinder:
             relation = self._query(key)
             if relation is None:
                 raise Reported
+            self._note_read(self._declarations.queries[key].statement.name.text)
             return NamedRelation(Origin.QUERY, relation)
+        if key in self._known_queries:
+            query = self._known_queries[key]
+            self._note_read(query.name)
+            return NamedRelation(Origin.QUERY, BoundRelation(query.plan, query.columns))
         if key not in self._relations:
             self._relations[key] = self._scan(key, node, source)
         return self._relations[key]
+
+    def _note_read(self, query: str) -> None:
+        self._reads.setdefault(self._open[-1], {})[query] = None
 
     def _scan(self, key: str, node: exp.Table, source: Source) -> NamedRelation:
         catalog = self._declarations.catalog
@@ -110,6 +124,7 @@ class _QueriesBinder:
             *(stream.name for stream in catalog.streams.values()),
             *(table.name for table in catalog.tables.values()),
             *(query.statement.name.text for query in queries.values()),
+            *(query.name for query in self._known_queries.values()),
         )
 
     def _check_chain(self, key: str, node: exp.Table, source: Source) -> None:

@@ -43,6 +43,7 @@ from plait.language.statements import (
     Statement,
     Unreadable,
 )
+from plait.workload import Workload
 
 # Options of a stream or table that are not its connector's own.
 _GENERAL_OPTIONS = frozenset(
@@ -72,9 +73,14 @@ class Declarations:
     errors: tuple[PlaitError, ...]
 
 
-def build_catalog(files: Iterable[tuple[Path, Iterable[Statement]]]) -> Declarations:
-    """Collect the statements of all files, each with the folder that its relative paths start from."""
-    builder = _Builder()
+def build_catalog(
+    files: Iterable[tuple[Path, Iterable[Statement]]], known: Workload | None = None
+) -> Declarations:
+    """Collect the statements of all files, each with the folder that its relative paths start from.
+
+    What is `known` was declared before: it can be used, and not be declared again or dropped.
+    """
+    builder = _Builder(known or Workload(Catalog()))
     for folder, statements in files:
         for statement in statements:
             builder.add(statement, folder)
@@ -83,6 +89,7 @@ def build_catalog(files: Iterable[tuple[Path, Iterable[Statement]]]) -> Declarat
 
 @dataclass
 class _Builder:
+    known: Workload
     relations: dict[str, tuple[_Relation, Path]] = field(default_factory=dict)
     sites: dict[str, CreateSite | Unreadable] = field(default_factory=dict)
     links: dict[tuple[str, str], CreateLink] = field(default_factory=dict)
@@ -106,17 +113,21 @@ class _Builder:
 
     def _add_relation(self, statement: CreateStream | CreateTable | CreateQuery, folder: Path) -> None:
         first = self.relations.get(statement.name.key)
-        if first is None:
-            self.relations[statement.name.key] = (statement, folder)
-        else:
+        if first is not None:
             self.errors.append(_duplicate(statement.name, _kind(first[0]), first[0].name.span))
+        elif (kind := _known_kind(self.known, statement.name.key)) is not None:
+            self.errors.append(_known_already(statement.name, kind))
+        else:
+            self.relations[statement.name.key] = (statement, folder)
 
     def _add_site(self, statement: CreateSite) -> None:
         first = self.sites.get(statement.name.key)
-        if first is None:
-            self.sites[statement.name.key] = statement
-        else:
+        if first is not None:
             self.errors.append(_duplicate(statement.name, "site", first.name.span))
+        elif statement.name.key in self.known.catalog.sites:
+            self.errors.append(_known_already(statement.name, "site"))
+        else:
+            self.sites[statement.name.key] = statement
 
     def _add_link(self, statement: CreateLink) -> None:
         ends = (statement.source.key, statement.target.key)
@@ -145,6 +156,16 @@ class _Builder:
 
     def _drop(self, drop: Drop) -> None:
         key = drop.name.key
+        if key in self.known.queries or _known_kind(self.known, key) is not None:
+            self.errors.append(
+                UserError(
+                    "drop-of-known",
+                    f"`{drop.name.text}` was declared before, and cannot be dropped by what is added",
+                    hint="`plait drop` drops queries of a running system",
+                    span=drop.span,
+                )
+            )
+            return
         match drop.kind:
             case "link":
                 assert drop.target is not None
@@ -192,10 +213,15 @@ class _Builder:
                     unreadable.add(key)
                 case _:
                     assert_never(relation)
+        known = self.known.catalog
+        streams, tables = {**known.streams, **streams}, {**known.tables, **tables}
         self._check_folders(streams, tables, queries)
         sites = {key: _site(site) for key, site in self.sites.items() if isinstance(site, CreateSite)}
         catalog = Catalog(
-            MappingProxyType(streams), MappingProxyType(tables), MappingProxyType(sites), self._links()
+            MappingProxyType(streams),
+            MappingProxyType(tables),
+            MappingProxyType({**known.sites, **sites}),
+            (*known.links, *self._links()),
         )
         return Declarations(
             catalog, queries, frozenset(unreadable), MappingProxyType(self.dropped), tuple(self.errors)
@@ -257,6 +283,9 @@ class _Builder:
             for stream in streams.values()
             if stream.connector == "files" and "path" in stream.options
         }
+        for known in self.known.queries.values():
+            if known.sink.target is not None:
+                holders.setdefault(known.sink.target, f"takes the results of query `{known.name}`")
         for query in queries.values():
             folder, target = query.statement.folder, query.sink.target
             if folder is None or target is None:
@@ -317,6 +346,8 @@ class _Builder:
         site = self.sites.get(name.lower())
         if site is not None:
             return site.name.text
+        if name.lower() in self.known.catalog.sites:
+            return self.known.catalog.sites[name.lower()].name
         self.errors.append(
             UserError(
                 "unknown-site",
@@ -338,6 +369,19 @@ def _kind(relation: _Relation) -> str:
             return "query"
         case Unreadable(kind):
             return kind
+
+
+def _known_kind(known: Workload, key: str) -> str | None:
+    """What is known by a name."""
+    relations = (("stream", known.catalog.streams), ("table", known.catalog.tables), ("query", known.queries))
+    return next((kind for kind, named in relations if key in named), None)
+
+
+def _known_already(name: Name, kind: str) -> PlaitError:
+    hint = "take another name" + (f", or drop it first: plait drop {name.text}" if kind == "query" else "")
+    return UserError(
+        "duplicate", f"there is already a {kind} `{name.text}` in the system", hint=hint, span=name.span
+    )
 
 
 def _duplicate(name: Name, kind: str, first: Span) -> PlaitError:

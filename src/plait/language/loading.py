@@ -49,14 +49,24 @@ def load_text(text: str, name: str = "<sql>", base: Path | None = None) -> Workl
     return _load([(Path.cwd() if base is None else base, Source(name, text))], [])
 
 
-def _load(sources: Iterable[tuple[Path, Source]], errors: list[PlaitError]) -> Workload:
+def load_after(known: Workload, source: Source, folder: Path) -> Workload:
+    """What a text declares that is read after others: its queries, and all streams, tables and sites.
+
+    It may use whatever is known, queries too, and may not declare any of it again.
+    """
+    return _load([(folder, source)], [], known)
+
+
+def _load(
+    sources: Iterable[tuple[Path, Source]], errors: list[PlaitError], known: Workload | None = None
+) -> Workload:
     files: list[tuple[Path, list[Statement]]] = []
     for folder, source in sources:
         statements, found = parse(source)
         files.append((folder, statements))
         errors += found
-    declarations = build_catalog(files)
-    queries, query_errors = bind_queries(declarations)
+    declarations = build_catalog(files, known)
+    queries, query_errors = bind_queries(declarations, known.queries if known is not None else {})
     errors += [*declarations.errors, *query_errors]
     if errors:
         raise _report(errors)

@@ -2,18 +2,18 @@
 that several fragments read its intake.
 
 Nothing runs yet, and what cannot run is found here: a folder of results that is somebody else's, before Spark
-is there; a source that Spark does not know.
+is there; a source that Spark does not know. Later other sets of queries take the place of the first, in steps
+that can be taken back until the change is written down.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from plait.catalog import Catalog
 from plait.deployment.fragments import Fragment, Way
 from plait.deployment.row_by_row import row_by_row
 from plait.engines.duckdb import Database
@@ -28,10 +28,12 @@ from plait.runtime.intake import Intake
 from plait.runtime.journal import Journal, read_totals
 from plait.runtime.outlets import Outlet, check_places, record
 from plait.runtime.publishing import Publisher
+from plait.runtime.query_set import QuerySet
 from plait.runtime.shared_results import SharedSink
-from plait.runtime.sinks import Sink, WriteFrame, sink_for
+from plait.runtime.sinks import Sink, sink_for
 from plait.runtime.state import ANEW, FragmentFolder, StateFolder
 from plait.runtime.stream_log import StreamLog
+from plait.runtime.streaming_work import StreamingWork
 from plait.runtime.tables_in_use import TablesInUse
 from plait.spark.execution import Session
 from plait.spark.native import NativeComputation
@@ -40,101 +42,216 @@ from plait.spark.sources import Sources
 from plait.spark.trunk_files import TrunkFiles
 from plait.spark.trunk_rows import TrunkRows
 from plait.spark.woven import WovenComputation
-from plait.workload import Workload
+
+
+class Assembly:
+    """What runs for a set of queries, over a state. Logs and intakes are by stream, by their keys. Streams
+    that one fragment alone reads have no intake. What has to be closed goes to `opened`."""
+
+    def __init__(self, state: StateFolder, session: Session, sources: Sources, opened: ExitStack) -> None:
+        self.fragments: tuple[FragmentRun, ...] = ()
+        self.logs: dict[str, StreamLog] = {}
+        self.intakes: dict[str, Intake] = {}
+        self.outlets: Mapping[str, Outlet] = {}
+        self._state = state
+        self._session = session
+        self._sources = sources
+        self._opened = opened
+        self._journals: list[Journal] = []
+        self._versions: TableVersions | None = None
+        self._trunks: dict[str, Trunk] = {}
+        self._write_frame = FrameWriter(session)
+
+    def begin(self, queries: QuerySet) -> None:
+        """Put everything together for the first time. Nothing runs yet."""
+        self._know(queries)
+        for fragment in queries.fragments:
+            self._add(fragment, queries)
+        self._add_intakes(queries)
+        # Now that all folders of results are there, readers may learn of them.
+        self.outlets = queries.outlets
+        record(self._state.path, self.outlets.values())
+
+    def run_of(self, fragment: str) -> FragmentRun:
+        return next(run for run in self.fragments if run.fragment.name == fragment)
+
+    def seen_us(self, fragment: str) -> Mapping[str, int]:
+        """How far the streams of a fragment in the database have come."""
+        return self._trunks[fragment].seen_us
+
+    def arrived_us(self, stream: str) -> int | None:
+        """The greatest event time that a stream has brought, as far as anybody has read it."""
+        log = self.logs.get(stream)
+        if log is None or log.rows_watermark_us is None:
+            return None
+        return log.rows_watermark_us + log.stream.delay_us
+
+    # Changes: batches of the fragments that change are not going on
+
+    def prepare(self, now: QuerySet, then: QuerySet) -> Prepared:
+        """Make what another set needs, and leave what is there as it is. It can be taken back."""
+        self._know(then)
+        before = {fragment.name: fragment for fragment in now.fragments}
+        prepared = Prepared([], [], [])
+        try:
+            for fragment in then.fragments:
+                earlier = before.get(fragment.name)
+                if earlier is None:
+                    prepared.begun.append(self._made(fragment, then))
+                elif earlier is not fragment:
+                    self._become(fragment)
+                    prepared.changed.append((fragment, self._publisher(fragment, then)))
+                elif any(result.query in then.silent for result in fragment.results):
+                    prepared.changed.append((fragment, self._publisher(fragment, then)))
+            kept = {fragment.name for fragment in then.fragments}
+            prepared.gone.extend(run for run in self.fragments if run.fragment.name not in kept)
+        except BaseException:
+            self.take_back(prepared, now)
+            raise
+        return prepared
+
+    def take_back(self, prepared: Prepared, now: QuerySet) -> None:
+        """Be as before `prepare`."""
+        for fragment in now.fragments:
+            if fragment.way is Way.SHARED and fragment.name in self._trunks:
+                self._become(fragment)
+                self._trunks[fragment.name].let_go()
+        for run in prepared.begun:
+            self._trunks.pop(run.fragment.name, None)
+        self.logs = {key: log for key, log in self.logs.items() if key in now.streams}
+        self._know(now)
+
+    def adopt(self, prepared: Prepared, then: QuerySet) -> list[StreamingWork]:
+        """Be of the other set. What is new is returned, and has still to be started."""
+        for fragment, publisher in prepared.changed:
+            run = self.run_of(fragment.name)
+            run.adopt(fragment, publisher)
+            if fragment.name in self._trunks:
+                self._trunks[fragment.name].let_go()
+        leaving = {run.fragment.name for run in prepared.gone}
+        staying = [run for run in self.fragments if run.fragment.name not in leaving]
+        self.fragments = (*staying, *prepared.begun)
+        known = {*self.intakes}
+        self._add_intakes(then)
+        self.outlets = then.outlets
+        record(self._state.path, self.outlets.values())
+        return [*prepared.begun, *(intake for key, intake in self.intakes.items() if key not in known)]
+
+    def _become(self, fragment: Fragment) -> None:
+        """Let the database compute the queries of a fragment from the next batch on."""
+        inputs = {each.stream.lower(): row_by_row(each.plan) for each in fragment.inputs}
+        scans = {key: each.scan for key, each in inputs.items()}
+        self._trunks[fragment.name].become(_shared_queries(fragment), scans)
+        run = self.run_of(fragment.name)
+        computation = run.computation
+        assert isinstance(computation, TrunkRows | TrunkFiles)
+        if computation.become(inputs):
+            run.start_again(computation.frame)
+
+    # What there is
+
+    def _know(self, queries: QuerySet) -> None:
+        self._catalog = queries.workload.catalog
+        self._sources.know(self._catalog)
+        if self._versions is None:
+            self._versions = TableVersions(self._catalog, self._state.tables)
+            self._tables = TablesInUse(self._versions, self._journals)
+        self._versions.know(self._catalog)
+
+    def _add(self, fragment: Fragment, queries: QuerySet) -> None:
+        self.fragments = (*self.fragments, self._made(fragment, queries))
+
+    def _made(self, fragment: Fragment, queries: QuerySet) -> FragmentRun:
+        folder = self._state.fragment(fragment.name)
+        journal = _opened(Journal(folder.journal), self._opened)
+        self._journals.append(journal)
+        publisher = self._publisher(fragment, queries)
+        computation = self._computation(fragment, folder)
+        own = [key for key in fragment.streams if queries.read_by.get(key) == fragment.name]
+        # Others may be looking at what is there.
+        self.logs = {**self.logs, **{key: self._log(key, folder.checkpoint) for key in own}}
+        return FragmentRun(
+            fragment,
+            self._sources,
+            computation,
+            folder,
+            publisher,
+            journal,
+            self._tables,
+            {key: self.logs[key] for key in own},
+            () if isinstance(computation, TrunkFiles) else fragment.streams,
+        )
+
+    def _add_intakes(self, queries: QuerySet) -> None:
+        for key in queries.streams:
+            if key not in self.logs:
+                checkpoint = self._state.stream(key).checkpoint
+                log = self._log(key, checkpoint)
+                self.logs = {**self.logs, key: log}
+                self.intakes = {**self.intakes, key: Intake(log, self._sources, checkpoint)}
+
+    def _log(self, key: str, checkpoint: Path) -> StreamLog:
+        """The log of a stream that is read under that checkpoint."""
+        folder = self._state.stream(key)
+        journal = _opened(Journal(folder.journal), self._opened)
+        files = self._sources.files_read(key, checkpoint)
+        return StreamLog(self._catalog.stream(key), folder, journal, files)
+
+    def _publisher(self, fragment: Fragment, queries: QuerySet) -> Publisher:
+        """Sinks for all queries of a fragment. Folders of results are claimed for them."""
+        own: dict[str, Sink] = {}
+        sharing: dict[Path, list[Outlet]] = {}
+        known = next((run.publisher.own for run in self.fragments if run.fragment.name == fragment.name), {})
+        for result in fragment.results:
+            outlet = queries.outlets[result.query.lower()]
+            if outlet.is_shared:
+                assert outlet.folder is not None, outlet.query
+                sharing.setdefault(outlet.folder, []).append(outlet)
+            elif result.query in known:
+                own[result.query] = known[result.query]
+            else:
+                sink = sink_for(queries.sinks[result.query], outlet, self._state.id, self._write_frame)
+                own[result.query] = _opened(sink, self._opened)
+        shared = []
+        for folder, members in sharing.items():
+            first, names = members[0], [outlet.query for outlet in members]
+            results_folder.claim(folder, self._state.id, first.owner)
+            shared.append((frozenset(names), SharedSink(folder, first.columns, first.types, names)))
+        computed = {result.query for result in fragment.results}
+        until = {query: batch for query, batch in queries.silent.items() if query in computed}
+        return Publisher(own, shared, until)
+
+    def _computation(self, fragment: Fragment, folder: FragmentFolder) -> Computation:
+        catalog, sources = self._catalog, self._sources
+        if fragment.way is Way.NATIVE:
+            return NativeComputation(fragment, catalog, sources, folder.beats)
+        if fragment.way is Way.WOVEN:
+            return WovenComputation(fragment, catalog, sources, folder.beats, self._session)
+        inputs = {each.stream.lower(): row_by_row(each.plan) for each in fragment.inputs}
+        scans = {key: each.scan for key, each in inputs.items()}
+        streams = {key: catalog.stream(key) for key in scans}
+        trunk = Trunk(_shared_queries(fragment), streams, scans, folder.database)
+        self._trunks[fragment.name] = _opened(trunk, self._opened)
+        checkpoint = Checkpoint(folder.checkpoint)
+        trunk.check_between(checkpoint.last_committed, checkpoint.last_planned)
+        if all(map(sources.has_parquet_files, inputs)):
+            reader = _opened(Database(), self._opened)
+            return TrunkFiles(inputs, catalog, sources, folder.beats, folder.checkpoint, reader, trunk)
+        return TrunkRows(inputs, catalog, sources, folder.beats, trunk)
 
 
 @dataclass(frozen=True)
-class Assembly:
-    """Logs and intakes by stream, outlets by query, by their keys. Streams that one fragment alone reads
-    have no intake."""
+class Prepared:
+    """What a change needs: fragments that become others, with where their rows go; fragments that are new, or
+    gone."""
 
-    fragments: tuple[FragmentRun, ...]
-    logs: Mapping[str, StreamLog]
-    intakes: Mapping[str, Intake]
-    outlets: Mapping[str, Outlet]
-
-
-def assemble(
-    workload: Workload,
-    fragments: Iterable[Fragment],
-    outlets: Mapping[str, Outlet],
-    state: StateFolder,
-    session: Session,
-    sources: Sources,
-    opened: ExitStack,
-) -> Assembly:
-    """All fragments and intakes over the state. What has to be closed goes to `opened`."""
-    catalog = workload.catalog
-    journals: list[Journal] = []
-    tables = TablesInUse(TableVersions(catalog, state.tables), journals)
-    write_frame = FrameWriter(session)
-    read_by = state.manifest.declarations.read_by
-    runs: list[FragmentRun] = []
-    logs: dict[str, StreamLog] = {}
-    for fragment in fragments:
-        folder = state.fragment(fragment.name)
-        journals.append(_opened(Journal(folder.journal), opened))
-        publisher = _publisher(workload, fragment, outlets, state.id, write_frame, opened)
-        computation = _computation(fragment, catalog, sources, folder, session, opened)
-        own = [key for key in fragment.streams if read_by.get(key) == fragment.name]
-        logs |= {key: _log(key, catalog, sources, state, folder.checkpoint, opened) for key in own}
-        runs.append(
-            FragmentRun(
-                fragment,
-                sources,
-                computation,
-                folder,
-                publisher,
-                journals[-1],
-                tables,
-                {key: logs[key] for key in own},
-                () if isinstance(computation, TrunkFiles) else fragment.streams,
-            )
-        )
-    intakes: dict[str, Intake] = {}
-    for key in sorted({key for run in runs for key in run.streams} - logs.keys()):
-        checkpoint = state.stream(key).checkpoint
-        logs[key] = _log(key, catalog, sources, state, checkpoint, opened)
-        intakes[key] = Intake(logs[key], sources, checkpoint)
-    # Now that all folders of results are there, readers may learn of them.
-    record(state.path, outlets.values())
-    return Assembly(tuple(runs), logs, intakes, outlets)
+    changed: list[tuple[Fragment, Publisher]]
+    begun: list[FragmentRun]
+    gone: list[FragmentRun]
 
 
-def _log(
-    key: str, catalog: Catalog, sources: Sources, state: StateFolder, checkpoint: Path, opened: ExitStack
-) -> StreamLog:
-    """The log of a stream that is read under that checkpoint."""
-    folder = state.stream(key)
-    journal = _opened(Journal(folder.journal), opened)
-    return StreamLog(catalog.stream(key), folder, journal, sources.files_read(key, checkpoint))
-
-
-def _publisher(
-    workload: Workload,
-    fragment: Fragment,
-    outlets: Mapping[str, Outlet],
-    state_id: str,
-    write_frame: WriteFrame,
-    opened: ExitStack,
-) -> Publisher:
-    """Sinks for all queries of a fragment. Folders of results are claimed for them."""
-    own: dict[str, Sink] = {}
-    sharing: dict[Path, list[Outlet]] = {}
-    for result in fragment.results:
-        outlet = outlets[result.query.lower()]
-        if outlet.is_shared:
-            assert outlet.folder is not None, outlet.query
-            sharing.setdefault(outlet.folder, []).append(outlet)
-        else:
-            sink = sink_for(workload.query(result.query).sink, outlet, state_id, write_frame)
-            own[result.query] = _opened(sink, opened)
-    shared = []
-    for folder, members in sharing.items():
-        first, names = members[0], [outlet.query for outlet in members]
-        results_folder.claim(folder, state_id, first.owner)
-        shared.append((frozenset(names), SharedSink(folder, first.columns, first.types, names)))
-    return Publisher(own, shared)
+def _shared_queries(fragment: Fragment) -> list[SharedQuery]:
+    return [SharedQuery(result.query, result.plan, result.after_us) for result in fragment.results]
 
 
 class _Closing(Protocol):
@@ -149,38 +266,14 @@ def _opened(value: _Closed, opened: ExitStack) -> _Closed:
     return value
 
 
-def _computation(
-    fragment: Fragment,
-    catalog: Catalog,
-    sources: Sources,
-    folder: FragmentFolder,
-    session: Session,
-    opened: ExitStack,
-) -> Computation:
-    if fragment.way is Way.NATIVE:
-        return NativeComputation(fragment, catalog, sources, folder.beats)
-    if fragment.way is Way.WOVEN:
-        return WovenComputation(fragment, catalog, sources, folder.beats, session)
-    inputs = {each.stream.lower(): row_by_row(each.plan) for each in fragment.inputs}
-    scans = {key: each.scan for key, each in inputs.items()}
-    streams = {key: catalog.stream(key) for key in scans}
-    queries = [SharedQuery(result.query, result.plan) for result in fragment.results]
-    trunk = _opened(Trunk(queries, streams, scans, folder.database), opened)
-    checkpoint = Checkpoint(folder.checkpoint)
-    trunk.check_between(checkpoint.last_committed, checkpoint.last_planned)
-    if all(map(sources.has_parquet_files, inputs)):
-        reader = _opened(Database(), opened)
-        return TrunkFiles(inputs, catalog, sources, folder.beats, folder.checkpoint, reader, trunk)
-    return TrunkRows(inputs, catalog, sources, folder.beats, trunk)
-
-
-def check_results(state: StateFolder, fragments: Iterable[Fragment], outlets: Mapping[str, Outlet]) -> None:
+def check_results(state: StateFolder, queries: QuerySet) -> None:
     """Refuse folders with rows of others, and others than those that hold the rows of before."""
-    check_places(state.path, state.id, outlets.values())
-    for fragment in fragments:
+    check_places(state.path, state.id, queries.outlets.values())
+    for fragment in queries.fragments:
         totals = read_totals(state.fragment(fragment.name).journal)
         for result in fragment.results:
-            _check_folder(state, outlets[result.query.lower()], counts_of(result).rows_of(totals))
+            outlet = queries.outlets[result.query.lower()]
+            _check_folder(state, outlet, counts_of(result).rows_of(totals))
 
 
 def _check_folder(state: StateFolder, outlet: Outlet, rows: int) -> None:

@@ -12,15 +12,17 @@ Wherever this ends, Spark runs the batch again over the same rows; each step kno
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from time import monotonic
+from time import monotonic, sleep
 from typing import Protocol
 
 from plait.batches import Batch, Outcome, Processed, Publish
 from plait.deployment.fragments import Fragment, Result
 from plait.engines.event_times import LAST_EVENT_TIME_US
+from plait.errors import ExternalError
 from plait.failpoints import reach
 from plait.plan.nodes import sources_of
 from plait.runtime.beats import Beats
@@ -34,6 +36,8 @@ from plait.runtime.streaming_work import StreamingWork
 from plait.runtime.tables_in_use import TablesInUse
 from plait.spark.execution import Frame
 from plait.spark.sources import Sources
+
+_LOOK_SECONDS = 0.02
 
 
 class Computation(Protocol):
@@ -97,24 +101,56 @@ class FragmentRun(StreamingWork):
         super().__init__(_label(fragment), computation.frame, folder.checkpoint)
         self.fragment = fragment
         self.streams = fragment.streams
-        self.publisher = publisher
         self.journal = journal
         self.beats = Beats(folder.beats, journal.last_finished)
-        self.counts = {result.query: counts_of(result) for result in fragment.results}
-        self.rates = {result.query: RecentRate() for result in fragment.results}
+        self.counts: dict[str, QueryCounts] = {}
+        self.rates: dict[str, RecentRate] = {}
         self.batch_seconds: float | None = None
         self.totals = journal.totals()
         self._batch_began: float | None = None
         self._batch_ended = -math.inf
         self._looked: dict[str, float] = {}  # when a stream was looked at in vain
-        joined = {name.lower() for result in fragment.results for name in sources_of(result.plan)[1]}
-        self._tables_read = tuple(sorted(joined))
         self._sources = sources
-        self._computation = computation
+        self.computation = computation
         self._checkpoint = Checkpoint(folder.checkpoint)
         self._tables = tables
         self._logs = logs or {}  # of streams that nobody else reads
         self._checked = checked  # streams whose files Spark reads without looking whether they fit
+        self.adopt(fragment, publisher)
+
+    def adopt(self, fragment: Fragment, publisher: Publisher) -> None:
+        """Be of these queries from the next batch on, and give their rows there."""
+        self.fragment = fragment
+        self.publisher = publisher
+        self.counts = {result.query: counts_of(result) for result in fragment.results}
+        self.rates = {result.query: self.rates.get(result.query, RecentRate()) for result in fragment.results}
+        joined = {name.lower() for result in fragment.results for name in sources_of(result.plan)[1]}
+        self._tables_read = tuple(sorted(joined))
+
+    @contextmanager
+    def between_batches(self, limit_seconds: float) -> Iterator[None]:
+        """While no batch is going on, and none that was cut off has still to be done again: one goes by the
+        queries that it was begun with."""
+        deadline = monotonic() + limit_seconds
+        while True:
+            if not self._batch_lock.acquire(timeout=max(0.0, deadline - monotonic())):
+                raise _busy(self.label, limit_seconds)
+            if self.journal.last_begun == self.journal.last_finished:
+                break
+            self._batch_lock.release()
+            if monotonic() >= deadline or not self.is_active:
+                raise _busy(self.label, limit_seconds)
+            sleep(_LOOK_SECONDS)
+        try:
+            yield
+        finally:
+            self._batch_lock.release()
+
+    @property
+    def next_batch(self) -> int:
+        """The first batch that is not done."""
+        finished = self.journal.last_finished
+        return 0 if finished is None else finished + 1
 
     def start(self, run_name: str, trigger_seconds: float | None) -> None:
         super().start(run_name, trigger_seconds)
@@ -153,7 +189,8 @@ class FragmentRun(StreamingWork):
         self.batch_seconds = self._batch_ended - began
         self._looked |= {stream: began for stream, each in processed.arrived.items() if not each.rows}
         for query, outcome in processed.outcomes.items():
-            self.rates[query].add(outcome.rows)
+            if query in self.rates:  # a batch that was done before may be of others, which are gone
+                self.rates[query].add(outcome.rows)
 
     def _processed(self, frame: Frame, batch: int) -> Processed:
         for log in self._logs.values():
@@ -164,7 +201,7 @@ class FragmentRun(StreamingWork):
         late_before_us = self._checkpoint.watermark_us(batch - 1)
         publish = partial(self.publisher.publish, batch)
         begun = Batch(batch, late_before_us, tables, bad_records_of=self._logs.keys())
-        processed = self._computation.process(frame, begun, publish)
+        processed = self.computation.process(frame, begun, publish)
         for stream, log in self._logs.items():
             log.finish(batch, processed.arrived[stream])
         self.journal.finish(batch, *self._journalled(batch, processed.outcomes))
@@ -178,6 +215,8 @@ class FragmentRun(StreamingWork):
         numbers: dict[str, int] = {}
         watermarks_us: dict[str, int] = {}
         for query, outcome in outcomes.items():
+            if query not in self.counts:
+                continue
             counts = self.counts[query]
             numbers[counts.rows] = outcome.rows
             for stream, count in outcome.late_rows.items():
@@ -188,6 +227,14 @@ class FragmentRun(StreamingWork):
         if not watermarks_us and by_spark is not None:
             watermarks_us = {counts.watermark: by_spark for counts in self.counts.values()}
         return numbers, watermarks_us
+
+
+def _busy(label: str, limit_seconds: float) -> ExternalError:
+    return ExternalError(
+        "busy",
+        f"{label}: its micro-batch was not done within {limit_seconds:g} s",
+        hint="nothing was changed; try again when it has caught up, or see what it is that fails",
+    )
 
 
 def _label(fragment: Fragment) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, assert_never
 
 from plait.catalog import Sink, SinkKind
@@ -85,16 +86,27 @@ class Outlet:
         )
 
 
-def outlets_of(workload: Workload, fragments: Iterable[Fragment], results: Path) -> Mapping[str, Outlet]:
-    """Where the rows of all queries come out, by key; `results` is the folder of those that name none."""
-    found = {}
+def outlets_of(
+    workload: Workload,
+    fragments: Iterable[Fragment],
+    results: Path,
+    known: Mapping[str, Outlet] = MappingProxyType({}),
+) -> Mapping[str, Outlet]:
+    """Where the rows of all queries come out, by key; `results` is the folder of those that name none.
+
+    Outlets that are `known` stay as they are, of queries that are not there any more too.
+    """
+    found = dict(known)
+    in_use = {each.folder.name for each in known.values() if each.is_shared and each.folder is not None}
     for fragment in fragments:
-        queries = [workload.query(result.query) for result in fragment.results]
+        names = [result.query for result in fragment.results if result.query.lower() not in known]
+        queries = [workload.query(name) for name in names]
         shared = {query.name: _shared_name(query, fragment) for query in queries}
         sharing = Counter(shared.values())
         for query in queries:
             name = shared[query.name]
-            place = None if name is None or sharing[name] == 1 else results / name
+            is_alone = name is None or (sharing[name] == 1 and name not in in_use)
+            place = None if name is None or is_alone else results / name
             found[query.name.lower()] = _outlet(query, place, results)
     return found
 
@@ -211,14 +223,30 @@ def recorded(state: Path, results: Path | None = None) -> Mapping[str, Outlet]:
 
 
 def find(state: Path, query: str, results: Path | None = None) -> Outlet:
-    """The outlet of one query, whatever the case of its name."""
+    """The outlet of one query, whatever the case of its name. `name` is the last that was added under that
+    name, `name#1` the first."""
     found = recorded(state, results)
-    if query.lower() not in found:
+    key = _last_of(query.lower(), found)
+    if key not in found:
         names = [each.query for each in found.values()]
         raise UserError(
             "unknown-query", f"there is no query `{query}` in {state}", hint=closest(query, names)
         )
-    return found[query.lower()]
+    return found[key]
+
+
+def _last_of(name: str, found: Mapping[str, Outlet]) -> str:
+    """Which query is meant: of several that had a name one after the other the last, unless it is numbered.
+
+    >>> _last_of("a", dict.fromkeys(["a", "a#2", "b"])), _last_of("a#1", dict.fromkeys(["a", "a#2"]))
+    ('a#2', 'a')
+    """
+    if name.endswith("#1") and name not in found:
+        return name.removesuffix("#1")
+    number = 2
+    while f"{name}#{number}" in found:
+        number += 1
+    return name if number == 2 else f"{name}#{number - 1}"
 
 
 def _moved(outlet: Outlet, results: Path) -> Outlet:

@@ -8,6 +8,7 @@ slice.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -15,24 +16,34 @@ from plait.batches import BatchRows
 from plait.runtime.shared_results import SharedSink
 from plait.runtime.sinks import Sink
 
+_NOBODY = -1  # as the place where rows go
+
 
 class Publisher:
     """`own` are sinks by the names of queries; each of the `shared` takes the rows of the queries named with
-    it."""
+    it. `until` are batches from which on the rows of queries are left out: they are not wanted any more."""
 
     def __init__(
-        self, own: Mapping[str, Sink], shared: Sequence[tuple[frozenset[str], SharedSink]] = ()
+        self,
+        own: Mapping[str, Sink],
+        shared: Sequence[tuple[frozenset[str], SharedSink]] = (),
+        until: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self.own = own
+        self._until = until
         self._shared = [sink for _, sink in shared]
         groups = [*(queries for queries, _ in shared), *((query,) for query in own)]
         self._group_of = {query: group for group, queries in enumerate(groups) for query in queries}
 
     def publish(self, batch_id: int, results: Sequence[BatchRows]) -> None:
         """Hand over the rows of a batch. Should that fail half way, all of it is done again."""
+        group_of = self._group_of
+        if self._until:
+            silent = {query: _NOBODY for query, batch in self._until.items() if batch_id >= batch}
+            group_of = {**group_of, **silent}
         parts: dict[int, list[BatchRows]] = {}
         for result in results:
-            for group, part in result.by_group(self._group_of):
+            for group, part in result.by_group(group_of):
                 parts.setdefault(group, []).append(part)
         for group, shared in enumerate(self._shared):
             if group in parts:

@@ -1,7 +1,9 @@
 """The state folder: all that a run needs to go on where an earlier one was stopped or killed.
 
 ```
-STATE/plait-state.json                         what the state is of, and whether its streams have ended
+STATE/plait-state.json                         what the state is of, how the set of queries has changed since
+                                               it was begun, and whether its streams have ended
+STATE/control.sock                             where a run takes requests, while it lives
 STATE/results.json                             where the rows of each query come out, for readers
 STATE/lock, STATE/spark-lock                   held while a run, and its Spark, live
 STATE/tables/                                  versions of stored tables that batches may need again
@@ -18,7 +20,7 @@ the moment its manifest is there, which is written last.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -32,6 +34,7 @@ from plait.deployment.fragments import Way
 from plait.durable_files import DRAFT, write_durably
 from plait.errors import ExternalError, UserError
 from plait.failpoints import reach
+from plait.runtime.changes import Change
 from plait.runtime.checkpoint import Checkpoint
 from plait.runtime.declarations import Declarations, difference
 from plait.runtime.folder_names import folder_name
@@ -41,9 +44,10 @@ from plait.runtime.outlets import FILE as RESULTS
 
 MANIFEST = "plait-state.json"
 LOCK = "lock"
+CONTROL = "control.sock"
 SPARK_LOCK = "spark-lock"
 _FOLDERS = ("fragments", "streams", "tables")
-FORMAT = 7
+FORMAT = 8
 
 ANEW = "start anew with other --state and --results folders, or delete both"
 
@@ -64,6 +68,7 @@ class Manifest:
     planner: str
     phase: Phase
     declarations: Declarations
+    changes: tuple[Change, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -74,13 +79,15 @@ class Manifest:
             "planner": self.planner,
             "phase": self.phase,
             **self.declarations.to_json(),
+            "changes": [change.to_json() for change in self.changes],
         }
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Manifest:
         id_, plait, spark, planner = (str(document[key]) for key in ("id", "plait", "spark", "planner"))
         phase = Phase(document["phase"])
-        return cls(id_, plait, spark, planner, phase, Declarations.from_json(document))
+        changes = tuple(map(Change.from_json, document["changes"]))
+        return cls(id_, plait, spark, planner, phase, Declarations.from_json(document), changes)
 
 
 @dataclass(frozen=True)
@@ -159,9 +166,7 @@ class StateFolder:
             manifest = _checked(path, document, spark)
             _check_declarations(path, manifest, declarations, planner)
             _check_phase(path, manifest, drain)
-            state = cls(path, lock, manifest, is_new=False)
-            state._check_contents()
-            return state
+            return cls(path, lock, manifest, is_new=False)
         except BaseException:
             lock.release()
             raise
@@ -184,20 +189,46 @@ class StateFolder:
     def stream(self, name: str) -> StreamFolder:
         return StreamFolder(self.path / "streams" / folder_name(name))
 
-    def prepare(self) -> None:
-        """Make the folders that fragments are built over."""
+    def prepare(self, fragments: Iterable[str], streams: Iterable[str]) -> None:
+        """Make the folders that fragments of these names are built over, and those of streams."""
         with _reported(self.path):
-            fragments = [self.fragment(name) for name in self.manifest.declarations.fragments]
-            streams = [self.stream(name) for name in self.manifest.declarations.streams]
+            folders = [self.fragment(name) for name in fragments]
+            logs = [self.stream(name) for name in streams]
             if self.is_new:
                 # A start that was killed may have left some, for what was declared then.
-                for path in (*(each.path for each in fragments), *(stream.path for stream in streams)):
+                for path in (*(each.path for each in folders), *(log.path for log in logs)):
                     rmtree(path, ignore_errors=True)
-            for fragment in fragments:
-                fragment.beats.mkdir(parents=True, exist_ok=True)
-            for stream in streams:
-                stream.bad.mkdir(parents=True, exist_ok=True)
+            for folder in folders:
+                folder.beats.mkdir(parents=True, exist_ok=True)
+            for log in logs:
+                log.bad.mkdir(parents=True, exist_ok=True)
             self.tables.mkdir(exist_ok=True)
+
+    def prepare_anew(self, fragments: Iterable[str], streams: Iterable[str]) -> None:
+        """The same for what was not there before. A change that was cut off may have left something."""
+        fragments, streams = [*fragments], [*streams]
+        paths = [*(self.fragment(name).path for name in fragments), *(self.stream(s).path for s in streams)]
+        for path in paths:
+            rmtree(path, ignore_errors=True)
+        self.prepare(fragments, streams)
+
+    def add(self, change: Change) -> None:
+        """Write down a change: from now on it is there, whatever happens."""
+        self._change((*self.manifest.changes, change))
+
+    def take_back(self, change: Change) -> None:
+        """Undo a change, of which no batch has seen anything."""
+        self._change(tuple(each for each in self.manifest.changes if each.id != change.id))
+
+    def _change(self, changes: tuple[Change, ...]) -> None:
+        with _reported(self.path):
+            before = self.manifest
+            self.manifest = replace(before, changes=changes)
+            try:
+                self._write()
+            except BaseException:
+                self.manifest = before
+                raise
 
     def create(self) -> None:
         """Write down a new state, of which nothing has run. From now on runs go on with it."""
@@ -211,6 +242,9 @@ class StateFolder:
             self.manifest = replace(self.manifest, phase=phase)
             self._write()
 
+    def damaged(self, what: str) -> UserError:
+        return _damaged(self.path, what)
+
     def close(self) -> None:
         if self.is_new:
             _remove_unbegun(self.path)
@@ -220,14 +254,17 @@ class StateFolder:
         text = json.dumps(self.manifest.to_json(), indent=1, ensure_ascii=False)
         write_durably(self.path / MANIFEST, text.encode())
 
-    def _check_contents(self) -> None:
-        for name, way in self.manifest.declarations.fragments.items():
+    def check_contents(
+        self, fragments: Mapping[str, str], streams: Iterable[str], read_by: Mapping[str, str]
+    ) -> None:
+        """Refuse a damaged state of fragments of these names and ways, and of streams."""
+        for name, way in fragments.items():
             folder = self.fragment(name)
             _check_batches(self.path, f"`{name}`", folder.checkpoint, folder.journal)
             if way == Way.SHARED and _has_finished(folder) and not folder.database.exists():
                 raise _damaged(self.path, f"of `{name}` the file {folder.database.name} is missing")
-        for name in self.manifest.declarations.streams:
-            reader = self.manifest.declarations.read_by.get(name)
+        for name in streams:
+            reader = read_by.get(name)
             source = self.stream(name)
             checkpoint = source.checkpoint if reader is None else self.fragment(reader).checkpoint
             _check_batches(self.path, f"stream `{name}`", checkpoint, source.journal)
@@ -269,7 +306,7 @@ def _remove_unbegun(path: Path) -> None:
         for entry in path.iterdir():
             if entry.name in _FOLDERS:
                 rmtree(entry)
-            elif entry.name in (LOCK, SPARK_LOCK, RESULTS) or entry.name.startswith(DRAFT):
+            elif entry.name in (LOCK, SPARK_LOCK, RESULTS, CONTROL) or entry.name.startswith(DRAFT):
                 entry.unlink()
         path.rmdir()
 

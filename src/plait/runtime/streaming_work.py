@@ -5,6 +5,7 @@ fail.
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Lock
 
 from plait.errors import PlaitError
 from plait.failpoints import reach
@@ -26,13 +27,22 @@ class StreamingWork:
         self._checkpoint_path = checkpoint
         self._execution: Execution | None = None
         self._trigger_seconds = 0.0
+        self._batch_lock = Lock()  # held while a batch goes on
 
     def start(self, run_name: str, trigger_seconds: float | None) -> None:
         """Begin to process batches; without a trigger, of what is there now."""
         name = f"{run_name}: {self.label}"
         self._trigger_seconds = trigger_seconds or 0.0
-        self._execution = Execution(self._frame, name, self._checkpoint_path, self._process, trigger_seconds)
+        self._execution = Execution(
+            self._frame, name, self._checkpoint_path, self._process, trigger_seconds, self._batch_lock
+        )
         reach("fragment-started")
+
+    def start_again(self, frame: Frame) -> None:
+        """Go on with another frame, over the same sources, where the one of before was."""
+        self._frame = frame
+        if self._execution is not None and self._execution.is_active:
+            self._execution = self._execution.followed_by(frame)
 
     @property
     def state(self) -> QueryState:

@@ -37,16 +37,24 @@ class Execution:
     """A streaming frame whose micro-batches go through a handler, from the moment it is made.
 
     `trigger_seconds` is the least time from batch to batch; with None all that is there is processed, and the
-    execution ends.
+    execution ends. `batch` is held while the handler is at work: whoever else holds it keeps batches from
+    beginning.
     """
 
     def __init__(
-        self, frame: DataFrame, name: str, checkpoint: Path, handler: Handler, trigger_seconds: float | None
+        self,
+        frame: DataFrame,
+        name: str,
+        checkpoint: Path,
+        handler: Handler,
+        trigger_seconds: float | None,
+        batch: Lock | None = None,
     ) -> None:
         self._session = frame.sparkSession
+        self._given = name, checkpoint, handler, trigger_seconds
         self._handler = handler
         self._stopping = Event()
-        self._batch = Lock()
+        self._batch = batch or Lock()
         self._interrupted = False
         self._failure: Exception | None = None
         writer = (
@@ -125,6 +133,16 @@ class Execution:
             self._query.stop()
         with self._batch:  # Spark does not wait for the handler, but whoever closes what it uses has to
             pass
+
+    def followed_by(self, frame: DataFrame) -> Execution:
+        """Stop, and go on with another frame. Whoever calls this keeps batches from beginning: one that waits
+        for that is not begun."""
+        self.request_stop()
+        self._interrupted = True
+        with suppress(*SPARK_ERRORS):
+            self._query.stop()
+        name, checkpoint, handler, trigger_seconds = self._given
+        return Execution(frame, name, checkpoint, handler, trigger_seconds, self._batch)
 
     def _process(self, frame: DataFrame, batch: int) -> None:
         with self._batch:

@@ -44,6 +44,10 @@ class Sources:
         self._checks = FileChecks()
         self._logs: dict[Path, FileLog] = {}
 
+    def know(self, catalog: Catalog) -> None:
+        """Read streams of that catalog, too: it has all that were there before."""
+        self._catalog = catalog
+
     def check_batch(self, streams: Iterable[str], checkpoint: Path) -> None:
         """An error if a file that the batch of a query, known by its checkpoint, reads lacks a declared
         column: Spark would fill it with NULLs."""

@@ -55,16 +55,24 @@ class TrunkFiles:
     ) -> None:
         self._log = BatchFiles(checkpoint)
         self._queries = queries
-        self._streams = {
-            key: ArrivingFiles(database, catalog.stream(key), each.scan, each.predicate)
-            for key, each in inputs.items()
-        }
+        self._catalog = catalog
+        self._database = database
+        self.become(inputs)
         self._paths = {key: Path(option(catalog.stream(key), "path")).absolute() for key in inputs}
         # Sources are numbered in this order.
         frames = [*(sources.files(key) for key in inputs), sources.beats(beats)]
         self.frame = frames[0].selectExpr("1")
         for frame in frames[1:]:
             self.frame = self.frame.unionAll(frame.selectExpr("1"))
+
+    def become(self, inputs: Mapping[str, RowByRow]) -> bool:
+        """Read other columns of the same streams, or other rows; whether that needs another frame, which
+        never is the case: it says nothing of either."""
+        self._streams = {
+            key: ArrivingFiles(self._database, self._catalog.stream(key), each.scan, each.predicate)
+            for key, each in inputs.items()
+        }
+        return False
 
     def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Processed:
         """Read the rows of a batch; what came of it for each query, and what each stream brought."""

@@ -8,12 +8,12 @@ The frame is the union of all streams, with these columns:
 | `stream` | the number of the stream |
 | `t` | the event time in microseconds; NULL in bad records |
 | `kind` | whether it is a row, a bad record, or a beat, of which a time is all there is |
-| `wanted` | whether any query may want the row |
 | `reason`, `record` | of a bad record, why it is one, and its text |
 | `s0_c0`, `s0_c1`, … | the columns of that stream; NULL in rows of others |
 
 A batch is collected by a single action, as Arrow, and handed over stream by stream. What is filtered away is
-counted on the way, which is not for nothing: Spark does that row by row, without compiling it.
+counted on the way, which is not for nothing: Spark does that row by row, without compiling it. What any query
+may want is asked of each batch, and not part of the frame: queries come and go, and the frame stays.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from plait.deployment.row_by_row import RowByRow
 from plait.expressions.arrow import arrow_schema
 from plait.expressions.nodes import TRUE
 from plait.expressions.spark import to_spark, type_to_spark
+from plait.plan.nodes import StreamScan
 from plait.spark.stream_rows import RecordSource, StreamRows
 
 # Kinds.
@@ -58,29 +59,62 @@ class TrunkRows:
         beats: Path,
         queries: Queries,
     ) -> None:
+        self._catalog = catalog
+        self._sources = sources
+        self._beats = beats
+        self._queries = queries
+        self._framed: Mapping[str, StreamScan] = {}  # the columns that the frame has
+        self.become(inputs)
+
+    def become(self, inputs: Mapping[str, RowByRow]) -> bool:
+        """Hand over other columns of the same streams, or other rows; whether that needs another frame: one
+        that has more columns than are wanted is kept."""
+        self._inputs = inputs
         self._scans = {key: each.scan for key, each in inputs.items()}
         self._filtered = [n for n, each in enumerate(inputs.values()) if each.predicate != TRUE]
-        self._queries = queries
+        is_framed = bool(self._framed) and all(
+            {*scan.columns} <= {*self._framed[key].columns} for key, scan in self._scans.items()
+        )
+        if not is_framed:
+            self._framed = self._scans
+            self.frame = self._united()
+        self._columns = [
+            [f"s{number}_c{self._framed[key].columns.index(field)}" for field in scan.columns]
+            for number, (key, scan) in enumerate(self._scans.items())
+        ]
+        return not is_framed
+
+    def _united(self) -> DataFrame:
         frames = []
-        for number, (key, scan) in enumerate(self._scans.items()):
-            rows = StreamRows(key, [scan], catalog, sources, beats)
+        for number, (key, scan) in enumerate(self._framed.items()):
+            rows = StreamRows(key, [scan], self._catalog, self._sources, self._beats)
             own = rows.columns_of(scan)
             items = [
                 f"{number} AS stream",
                 "CASE WHEN reason IS NULL THEN unix_micros(t) END AS t",
                 f"CASE WHEN beat THEN {_BEAT} WHEN reason IS NOT NULL THEN {_BAD} ELSE {_ROW} END AS kind",
-                f"coalesce({to_spark(inputs[key].predicate, own)}, FALSE) AS wanted",
                 "reason",
                 "record",
             ]
-            for other, each in enumerate(self._scans.values()):
+            for other, each in enumerate(self._framed.values()):
                 for k, type_ in enumerate(each.types):
                     value = own[k] if other == number else f"CAST(NULL AS {type_to_spark(type_)})"
                     items.append(f"{value} AS s{other}_c{k}")
             frames.append(rows.records.union(rows.beats).selectExpr(*items))
-        self.frame = frames[0]
+        united = frames[0]
         for frame in frames[1:]:
-            self.frame = self.frame.unionAll(frame)
+            united = united.unionAll(frame)
+        return united
+
+    def _wanted(self) -> str:
+        """Which rows any query may want, of the frame."""
+        if not self._filtered:
+            return "true"
+        each = [
+            f"WHEN {number} THEN coalesce({to_spark(simple.predicate, self._columns[number])}, FALSE)"
+            for number, simple in enumerate(self._inputs.values())
+        ]
+        return f"CASE stream {' '.join(each)} END"
 
     def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Processed:
         """Hand the rows of a batch over; what came of it for each query, and what each stream brought."""
@@ -90,7 +124,9 @@ class TrunkRows:
             counts.append(F.max(F.when(is_its_row, F.col("t"))).alias(f"last_{number}"))
             counts.append(F.count_if(is_its_row).alias(f"read_{number}"))
         observed = frame.observe(observation, *counts) if counts else frame
-        table = observed.where(f"wanted OR kind != {_ROW}").drop("wanted").toArrow()
+        columns = [name for own in self._columns for name in own]
+        wanted = observed.where(f"kind != {_ROW} OR {self._wanted()}")
+        table = wanted.select("stream", "t", "kind", "reason", "record", *columns).toArrow()
         rows, bad, beats = (table.filter(pc.equal(table["kind"], kind)) for kind in (_ROW, _BAD, _BEAT))
         own = {key: self._rows_of(number, key, rows) for number, key in enumerate(self._scans)}
         records = self._bad_records(bad)
@@ -116,5 +152,5 @@ class TrunkRows:
         names = [f"c{k}" for k in range(len(self._scans[key].columns))]
         own = rows if len(self._scans) == 1 else rows.filter(pc.equal(rows["stream"], number))
         schema = arrow_schema(names, self._scans[key].types).append(pa.field("t", pa.int64()))
-        columns = own.select([*(f"s{number}_{name}" for name in names), "t"])
+        columns = own.select([*self._columns[number], "t"])
         return columns.rename_columns([*names, "t"]).cast(schema)

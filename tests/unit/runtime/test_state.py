@@ -49,7 +49,7 @@ def begun(path: Path, *statements: str) -> Declarations:
     """A state folder of these statements, closed again."""
     now = declared(*statements)
     state = opened(path, now)
-    state.prepare()
+    state.prepare(state.manifest.declarations.fragments, state.manifest.declarations.streams)
     state.create()
     state.close()
     return now
@@ -74,7 +74,7 @@ def test_a_state_is_begun_and_gone_on_with(tmp_path: Path) -> None:
     now = declared(READINGS, HIGH)
     state = opened(tmp_path / "a" / "state", now)
     assert state.is_new
-    state.prepare()
+    state.prepare(state.manifest.declarations.fragments, state.manifest.declarations.streams)
     state.create()
     assert state.fragment("high").beats.is_dir()
     assert state.stream("readings").bad.is_dir()
@@ -88,7 +88,7 @@ def test_a_state_is_begun_and_gone_on_with(tmp_path: Path) -> None:
 
 def test_a_folder_that_was_not_begun_leaves_nothing_behind(tmp_path: Path) -> None:
     state = opened(tmp_path / "state", declared(READINGS, HIGH))
-    state.prepare()
+    state.prepare(state.manifest.declarations.fragments, state.manifest.declarations.streams)
     state.close()
     assert not (tmp_path / "state").exists()
 
@@ -101,7 +101,7 @@ def test_a_crash_before_the_manifest_begins_anew(tmp_path: Path) -> None:
     (state.fragment("high").path / "state.duckdb").write_text("of another plan")
     again = opened(tmp_path / "state", declared(READINGS, HIGH))
     assert again.is_new
-    again.prepare()
+    again.prepare(again.manifest.declarations.fragments, again.manifest.declarations.streams)
     assert list(again.fragment("high").path.iterdir()) == [again.fragment("high").beats]
     again.close()
 

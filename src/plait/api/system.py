@@ -1,0 +1,69 @@
+"""A system that runs in another process, found through its state folder: its queries can be looked at,
+added to, dropped, and stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from plait.api.live import Changed, LiveQuery
+from plait.api.running import published
+from plait.errors import Source
+from plait.runtime import DEFAULT_STATE
+
+if TYPE_CHECKING:
+    from plait.api.rows import ResultRows
+
+
+class System:
+    """The system that runs with a state folder. Each call asks it anew."""
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+
+    def queries(self) -> tuple[LiveQuery, ...]:
+        return tuple(LiveQuery.from_json(entry) for entry in self._ask({"do": "list"}))
+
+    def add(self, path: str | Path | Source) -> Changed:
+        """Add the queries of a file, or of a text that was read already, as one change."""
+        if isinstance(path, Source):
+            return self._added(path, Path.cwd())
+        from plait.language.limits import read_source
+
+        return self._added(read_source(Path(path)), Path(path).absolute().parent)
+
+    def add_text(self, text: str, name: str = "<sql>", base: Path | None = None) -> Changed:
+        """Add the queries of a text. Paths in it are relative to `base`, the current folder unless given."""
+        return self._added(Source(name, text), base or Path.cwd())
+
+    def drop(self, *queries: str, sure: bool = False) -> Changed:
+        """Drop queries, as one change. Their results stay. What others read is dropped only if that is
+        `sure`."""
+        return Changed.from_json(self._ask({"do": "drop", "queries": [*queries], "sure": sure}))
+
+    def stop(self) -> None:
+        """Let it end at the next batch boundary, and wait for that."""
+        self._ask({"do": "stop"}, may_end=True)
+
+    def results(self, query: str) -> ResultRows:
+        """The rows that were published so far, also of queries that were dropped."""
+        return published(query, self._state)
+
+    def _added(self, source: Source, folder: Path) -> Changed:
+        request = {"do": "add", "name": source.name, "text": source.text, "folder": str(folder.absolute())}
+        return Changed.from_json(self._ask(request))
+
+    def _ask(self, request: Mapping[str, Any], *, may_end: bool = False) -> Any:
+        from plait.runtime.control import ask
+        from plait.runtime.state import CONTROL
+
+        return ask(self._state.absolute() / CONTROL, request, may_end=may_end)
+
+    def __repr__(self) -> str:
+        return f"System({str(self._state)!r})"
+
+
+def attach(state: str | Path = DEFAULT_STATE) -> System:
+    """The system that runs with that state folder, in whatever process."""
+    return System(Path(state))

@@ -1,0 +1,57 @@
+"""`plait add`: adds the queries of files to a running system, without stopping it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from plait.api import Changed, attach
+from plait.cli.invocation import (
+    STANDARD,
+    FileName,
+    folder_option,
+    json_option,
+    progress,
+    standard_input,
+    write_json,
+    write_result,
+)
+from plait.runtime import DEFAULT_STATE
+from plait.runtime.waiting import time_text
+
+
+@click.command("add")
+@click.argument("file", metavar="FILE", type=FileName())
+@folder_option("--state", DEFAULT_STATE, "The state folder of the system.")
+@json_option
+def command(file: str, state: str, as_json: bool) -> None:
+    """Add the queries of a file to a running system.
+
+    All queries of the file are one change: they are there together or not at all, also if something crashes.
+    They may read the streams, tables and queries that the system knows, and declare more. Other queries go on
+    without gap or duplicate. A new query gives windows that start, and rows that come, after the latest event
+    time that its streams had brought before.
+
+    A query of a name that was used before gets a number: `name#2`.
+
+    \b
+    Examples:
+      plait add more.sql
+      plait add more.sql --state /data/state
+      echo "CREATE CONTINUOUS QUERY …" | plait add -
+    """
+    with progress("adding"):
+        added = attach(state).add(standard_input() if file == STANDARD else Path(file))
+    if as_json:
+        write_json(asdict(added))
+    else:
+        write_result(_text(added), None)
+
+
+def _text(added: Changed) -> str:
+    return "\n".join(
+        f"added {name}" + ("" if after_us is None else f", which sees what comes after {time_text(after_us)}")
+        for name, after_us in added.added.items()
+    )

@@ -1,0 +1,63 @@
+"""A change of the set of queries, as the state folder knows it: what was added or dropped, and from when on.
+
+A change is there when the manifest says so, as a whole or not at all. What follows from it is found again at
+every start, from the text that was added and the set that was there before; only what depended on the moment
+is written down: the event times after which added queries see rows, and the batches before which dropped ones
+have given theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from plait.errors import Source
+
+
+@dataclass(frozen=True)
+class Addition:
+    """A text, and the folder that its paths start from."""
+
+    source: Source
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Change:
+    """`added` are the names of queries, each with the moment after which it sees rows, if there is one;
+    `batches` are those, by fragment, from which on the change counts."""
+
+    id: int
+    addition: Addition | None = None
+    added: Mapping[str, int | None] = field(default_factory=lambda: MappingProxyType({}))
+    dropped: tuple[str, ...] = ()
+    batches: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+    def to_json(self) -> dict[str, Any]:
+        text = None
+        if self.addition is not None:
+            text = {**asdict(self.addition.source), "folder": str(self.addition.folder)}
+        return {
+            "id": self.id,
+            "text": text,
+            "added": dict(self.added),
+            "dropped": [*self.dropped],
+            "batches": dict(self.batches),
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Change:
+        text = document["text"]
+        addition = None
+        if text is not None:
+            addition = Addition(Source(str(text["name"]), str(text["text"])), Path(text["folder"]))
+        return cls(
+            int(document["id"]),
+            addition,
+            {str(name): None if us is None else int(us) for name, us in document["added"].items()},
+            tuple(map(str, document["dropped"])),
+            {str(name): int(batch) for name, batch in document["batches"].items()},
+        )

@@ -1,0 +1,301 @@
+"""The queries of a running system, which come and go, and what runs for them.
+
+It decides where a query that is added is computed:
+
+| the way that it takes | where |
+|---|---|
+| `shared` | in a fragment that reads all its streams: nothing has to be started; else in a new one |
+| `native`, `woven` | in a new fragment: Spark cannot change its operators under a checkpoint |
+
+A query that is dropped is gone at once from a `shared` fragment. In others it is `silent`: Spark goes on
+with it until no query of the fragment is wanted any more. A fragment that counts what its streams bring stays
+even then. A set is never changed: changes make others of it, the same ones from the same changes.
+
+Every name is used once, so that results and counts of a query that was dropped stay its own: one that is
+added under a name that was used before gets a number, `name#2`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+
+from plait import language
+from plait.catalog import Catalog, Sink
+from plait.deployment.beginning import begun
+from plait.deployment.fragments import Fragment, Result, Way, sole_readers
+from plait.deployment.lowering import (
+    Engines,
+    arranged,
+    check_engines,
+    for_spark,
+    fragment,
+    results_of,
+    shared_fragment,
+    woven_fragments,
+)
+from plait.errors import InfeasibleError, UserError, closest, reported
+from plait.plan.nodes import sources_of
+from plait.planners import driver
+from plait.quantity_text import counted
+from plait.runtime.changes import Addition
+from plait.runtime.outlets import Outlet, outlets_of
+from plait.workload import Query, Workload
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """How queries are planned and computed, and where their rows go unless they say it."""
+
+    planner: str
+    together: bool
+    engines: Engines
+    results: Path
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Queries that could be added, as they would be computed. `known` is what later texts can use."""
+
+    workload: Workload
+    known: Workload
+    results: tuple[Result, ...]
+    for_spark: frozenset[str]
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        return tuple(self.workload.queries.values())
+
+
+@dataclass(frozen=True)
+class QuerySet:
+    """`workload` are the queries that are wanted, `fragments` what runs. `known` are streams, tables and
+    queries by the names that texts know them by. `silent` are dropped queries that are still computed, with
+    the batch from which on their rows are left out; `read_by` is who counts what a stream brings, where it is
+    a fragment; `outlets` and `sinks` are those of all queries that there ever were."""
+
+    arrangement: Arrangement
+    workload: Workload
+    known: Workload
+    fragments: tuple[Fragment, ...]
+    read_by: Mapping[str, str]
+    outlets: Mapping[str, Outlet]
+    silent: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    sinks: Mapping[str, Sink] = field(default_factory=lambda: MappingProxyType({}))
+    changes: int = 0
+
+    @classmethod
+    def first(cls, arrangement: Arrangement, workload: Workload, fragments: tuple[Fragment, ...]) -> QuerySet:
+        outlets = outlets_of(workload, fragments, arrangement.results)
+        readers = sole_readers(fragments)
+        return cls(arrangement, workload, workload, fragments, readers, outlets, sinks=_sinks(workload))
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The keys of all streams that are read."""
+        return tuple(sorted({key for each in self.fragments for key in each.streams}))
+
+    @property
+    def results(self) -> dict[str, Result]:
+        """What is computed for the queries that are wanted, by key."""
+        return {
+            result.query.lower(): result
+            for each in self.fragments
+            for result in each.results
+            if result.query not in self.silent
+        }
+
+    def query(self, name: str) -> Query:
+        """A query that is wanted, by its own name or by that which it was declared with."""
+        found = self.workload.queries.get(name.lower()) or self.known.queries.get(name.lower())
+        if found is None:
+            names = [query.name for query in self.workload.queries.values()]
+            raise UserError("unknown-query", f"there is no query `{name}`", hint=closest(name, names))
+        return found
+
+    # Adding
+
+    def proposed(self, addition: Addition) -> Proposal:
+        """What a text would add. All that can be refused by itself is."""
+        loaded = language.load_after(self.known, addition.source, addition.folder)
+        if not loaded.queries:
+            raise UserError(
+                "no-queries",
+                f"no query is declared in {addition.source.name}",
+                hint="CREATE CONTINUOUS QUERY name AS SELECT …",
+            )
+        renamed = {key: self._unused_name(query.name) for key, query in loaded.queries.items()}
+        queries = {
+            key: replace(
+                query,
+                name=renamed[key],
+                reads=tuple(renamed.get(name.lower(), name) for name in query.reads),
+            )
+            for key, query in loaded.queries.items()
+        }
+        known = replace(loaded, queries={**self.known.queries, **queries})
+        workload = Workload(loaded.catalog, {query.name.lower(): query for query in queries.values()})
+        deployment = driver.plan(workload, self.arrangement.planner).deployment
+        if deployment.refused:
+            raise reported(
+                [
+                    InfeasibleError("not-admitted", f"query `{each.name}` cannot be run", detail=each.reason)
+                    for each in deployment.refused
+                ]
+            )
+        results = tuple(results_of(deployment, loaded.catalog))
+        return Proposal(workload, known, results, frozenset(for_spark(deployment)))
+
+    def joined_by(self, proposal: Proposal) -> dict[str, list[Result]]:
+        """The queries of a proposal that go to fragments that are there, by the fragment's name."""
+        joining: dict[str, list[Result]] = {}
+        for each in self._arranged(proposal):
+            for result in each.results:
+                if (there := self._fragment_for(each, result)) is not None:
+                    joining.setdefault(there.name, []).append(result)
+        return joining
+
+    def with_added(self, proposal: Proposal, starts: Mapping[str, int | None]) -> QuerySet:
+        """The set with the queries of a proposal, which see rows after these moments."""
+        joining = {
+            name: [replace(result, after_us=starts[result.query]) for result in results]
+            for name, results in self.joined_by(proposal).items()
+        }
+        placed = {result.query for results in joining.values() for result in results}
+        catalog = proposal.workload.catalog
+        fragments = [
+            shared_fragment(
+                each.name, [*each.results, *joining[each.name]], catalog, each.reasons, each.streams
+            )
+            if each.name in joining
+            else each
+            for each in self.fragments
+        ]
+        new: list[Fragment] = []
+        for each in self._arranged(proposal):
+            results = [
+                replace(result, after_us=starts[result.query])
+                for result in each.results
+                if result.query not in placed
+            ]
+            if results:
+                new += _begun(each, results, catalog)
+        new = [self._named(each) for each in new]
+        check_engines(new, proposal.workload, self.arrangement.engines)
+        known_streams = {*self.streams}
+        unread = {key: name for key, name in sole_readers(new).items() if key not in known_streams}
+        workload = Workload(catalog, {**self.workload.queries, **proposal.workload.queries})
+        everything = (*fragments, *new)
+        return replace(
+            self,
+            workload=workload,
+            known=proposal.known,
+            fragments=everything,
+            read_by={**self.read_by, **unread},
+            outlets=outlets_of(workload, everything, self.arrangement.results, self.outlets),
+            sinks={**self.sinks, **_sinks(proposal.workload)},
+            changes=self.changes + 1,
+        )
+
+    def _arranged(self, proposal: Proposal) -> tuple[Fragment, ...]:
+        how = self.arrangement
+        catalog = proposal.workload.catalog
+        return arranged(
+            proposal.results, proposal.for_spark, catalog, together=how.together, engines=how.engines
+        )
+
+    def _fragment_for(self, proposed: Fragment, result: Result) -> Fragment | None:
+        """A fragment that is there, and can compute a query too."""
+        if proposed.way is not Way.SHARED or not self.arrangement.together:
+            return None
+        read = {stream.lower() for stream in sources_of(result.plan)[0]}
+        able = (each for each in self.fragments if each.way is Way.SHARED and read <= {*each.streams})
+        return next(able, None)
+
+    def _named(self, new: Fragment) -> Fragment:
+        """Fragments of one query have its name, of which there is one; others are numbered by the change."""
+        names = {each.query for each in new.results}
+        return new if new.name in names else replace(new, name=f"{new.name}-{self.changes + 1}")
+
+    def _unused_name(self, name: str) -> str:
+        if name.lower() not in self.outlets:
+            return name
+        number = 2
+        while f"{name.lower()}#{number}" in self.outlets:
+            number += 1
+        return f"{name}#{number}"
+
+    # Dropping
+
+    def readers_of(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """The queries, other than these, that read each of these."""
+        dropped = {self.query(name).name for name in names}
+        found: dict[str, list[str]] = {}
+        for query in self.workload.queries.values():
+            for read in query.reads:
+                if read in dropped and query.name not in dropped:
+                    found.setdefault(read, []).append(query.name)
+        return found
+
+    def check_unread(self, names: Sequence[str]) -> None:
+        """Refuse to drop what others read, and say who."""
+        errors = [
+            UserError(
+                "query-in-use",
+                f"`{name}` is read by {', '.join(f'`{reader}`' for reader in readers[:5])}"
+                + (f" and {counted(len(readers) - 5, 'other')}" if len(readers) > 5 else ""),
+                detail="they have its plan as part of their own, and would go on without it",
+                hint=f"to drop it all the same: plait drop {name} --yes, or drop({name!r}, sure=True)",
+            )
+            for name, readers in self.readers_of(names).items()
+        ]
+        if errors:
+            raise reported(errors)
+
+    def without(self, names: Sequence[str], batches: Mapping[str, int]) -> QuerySet:
+        """The set without these queries; `batches`, by fragment, are the first that they are not part of."""
+        dropped = {self.query(name).name for name in names}
+        silent = dict(self.silent)
+        fragments = []
+        for each in self.fragments:
+            gone = [result.query for result in each.results if result.query in dropped]
+            if each.way is Way.SHARED and gone:
+                left = [result for result in each.results if result.query not in dropped]
+                each = shared_fragment(each.name, left, self.workload.catalog, each.reasons, each.streams)
+            elif gone:
+                silent |= dict.fromkeys(gone, batches[each.name])
+            is_wanted = any(result.query not in silent for result in each.results)
+            if is_wanted or each.name in self.read_by.values():
+                fragments.append(each)
+        remaining = {key: query for key, query in self.workload.queries.items() if query.name not in dropped}
+        known = {key: query for key, query in self.known.queries.items() if query.name not in dropped}
+        return replace(
+            self,
+            workload=replace(self.workload, queries=remaining),
+            known=replace(self.known, queries=known),
+            fragments=tuple(fragments),
+            silent=silent,
+            changes=self.changes + 1,
+        )
+
+
+def _sinks(workload: Workload) -> dict[str, Sink]:
+    return {query.name: query.sink for query in workload.queries.values()}
+
+
+def _begun(proposed: Fragment, results: Sequence[Result], catalog: Catalog) -> list[Fragment]:
+    """New fragments for queries that see rows after their moments. Spark's operators know of none, so they
+    get it as part of their plans; should they not be able to compute these, the database does."""
+    if proposed.way is Way.SHARED:
+        return [shared_fragment(proposed.name, results, catalog, proposed.reasons)]
+    by_name = {result.query: result for result in results}
+    after = [begun(result, catalog) for result in results]
+    made = [*woven_fragments(after, catalog)] if proposed.way is Way.WOVEN else [fragment(after[0], catalog)]
+    return [
+        shared_fragment(each.name, [by_name[result.query] for result in each.results], catalog, each.reasons)
+        if each.way is Way.SHARED
+        else each
+        for each in made
+    ]
