@@ -14,8 +14,10 @@ from plait.failpoints import FAILPOINTS
 
 # How often a failpoint is passed before it kills; those that are reached once in a run kill at once.
 ONCE = ("state-created", "table-stored", "stopping")
+# What runs get to whose queries stay the same.
+STEADY = tuple(name for name in FAILPOINTS if not name.startswith("change-"))
 # What runs get to that compute everything on Spark, from streams alone.
-ON_SPARK = tuple(name for name in FAILPOINTS if name not in ("table-stored", "database-committed"))
+ON_SPARK = tuple(name for name in STEADY if name not in ("table-stored", "database-committed"))
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,7 @@ def sooner(kill: Kill) -> Kill:
     return replace(kill, number=max(1, kill.number - 1))
 
 
-def kills_of_all_kinds(
-    rng: random.Random, count: int, failpoints: Sequence[str] = FAILPOINTS
-) -> Iterator[Kill]:
+def kills_of_all_kinds(rng: random.Random, count: int, failpoints: Sequence[str] = STEADY) -> Iterator[Kill]:
     """Every failpoint once, in an order of chance, and moments while starting, running and stopping."""
     kills: list[Kill] = [
         AtFailpoint(name, 1 if name in ONCE else rng.randint(1, 4), leaves_jvm=rng.random() < 0.5)

@@ -42,7 +42,14 @@ def declared(*statements: str) -> Declarations:
 
 
 def opened(path: Path, now: Declarations, *, spark: str = "4.2.0", drain: bool = False) -> StateFolder:
-    return StateFolder.open(path, now, planner="independent", spark=spark, drain=drain)
+    state = StateFolder.open(path, now, planner="independent", spark=spark, drain=drain)
+    try:
+        if not state.is_new:
+            state.check_contents(now.fragments, now.streams, now.read_by)
+    except BaseException:
+        state.close()
+        raise
+    return state
 
 
 def begun(path: Path, *statements: str) -> Declarations:

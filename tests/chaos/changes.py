@@ -1,0 +1,156 @@
+"""A system whose queries are changed while it runs, as a process of its own that changes are made to kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from tests.chaos.runs import end_group
+from tests.differential.arrivals import Row
+from tests.differential.result_rows import outlet_rows
+from tests.differential.workloads import RandomWorkload
+from tests.java_options import QUICK_ENVIRONMENT
+from tests.patience import wait_until
+
+import plait
+from plait.errors import PlaitError
+from plait.evaluator import StoredData, difference, evaluate
+from plait.failpoints import VARIABLE
+from plait.runtime import outlets
+from plait.runtime.folder_names import folder_name
+from plait.runtime.journal import ROWS, read_totals
+
+EPOCH = datetime(1970, 1, 1)
+PATIENCE_S = 300
+
+
+@dataclass
+class ChangingSystem:
+    """A workload of which the first queries are in the file that is run. Files arrive a round at a time."""
+
+    workload: RandomWorkload
+    folder: Path
+    first: int
+    engines: str = "any"
+    starts_us: dict[str, int | None] = field(default_factory=dict)
+    _rounds: int = 0
+
+    def __post_init__(self) -> None:
+        begun = replace(self.workload, queries=self.workload.queries[: self.first])
+        staged = begun.write(self.folder / "staged")
+        self.sql.write_text(staged.read_text())
+        for stream in self.workload.streams:
+            (self.folder / "data" / stream.relation.name).mkdir(parents=True)
+        for table in self.workload.tables:
+            source = self.folder / "staged" / "data" / table.relation.name
+            source.rename(self.folder / "data" / table.relation.name)
+
+    @property
+    def sql(self) -> Path:
+        return self.folder / "workload.sql"
+
+    @property
+    def state(self) -> Path:
+        return self.folder / "state"
+
+    @property
+    def system(self) -> plait.System:
+        return plait.attach(self.state)
+
+    @contextmanager
+    def running(self, failpoint: str | None = None) -> Iterator[None]:
+        """Until it is stopped at the end, or has killed itself."""
+        environment = {key: value for key, value in os.environ.items() if key != VARIABLE} | QUICK_ENVIRONMENT
+        if failpoint is not None:
+            environment[VARIABLE] = failpoint
+        log = self.folder / "run.log"
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                self._command("--trigger", "200ms"),
+                env=environment,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+            try:
+                wait_until(lambda: process.poll() is not None or self._answers())
+                assert process.poll() is None, log.read_text()
+                yield
+                if failpoint is None:
+                    self.system.stop()
+                    assert process.wait(PATIENCE_S) == 0, log.read_text()
+                else:
+                    assert process.wait(PATIENCE_S) == -signal.SIGKILL, log.read_text()
+            finally:
+                end_group(process.pid)
+                process.wait(PATIENCE_S)
+
+    def arrive(self) -> None:
+        """The next file of each stream, and wait until it is read."""
+        expected = {}
+        for stream in self.workload.streams:
+            name = stream.relation.name
+            for file in (self.folder / "staged" / "data" / name).glob(f"{self._rounds:03}.*"):
+                file.rename(self.folder / "data" / name / file.name)
+            expected[name] = sum(map(len, stream.cuts[: self._rounds + 1]))
+        self._rounds += 1
+        wait_until(lambda: all(self._read(name) in (None, rows) for name, rows in expected.items()))
+
+    def add(self, names: Sequence[str]) -> None:
+        self.system.add_text("\n".join(q.sql for q in self.workload.queries if q.name in names))
+
+    def note_starts(self) -> set[str]:
+        """Which queries there are; since when is noted."""
+        queries = self.system.queries()
+        self.starts_us |= {query.name: query.after_us for query in queries}
+        return {query.name for query in queries}
+
+    def drain(self) -> None:
+        subprocess.run(
+            self._command("--available-now", "--drain"),
+            env=os.environ | QUICK_ENVIRONMENT,
+            check=True,
+            timeout=PATIENCE_S,
+            capture_output=True,
+        )
+
+    def wrong(self, queries: Sequence[str], *, whole: bool = True) -> list[str]:
+        """What is wrong with the rows of queries; not `whole`: rows may be missing that came later."""
+        loaded = self.workload.load()
+        found = []
+        with StoredData.from_rows(loaded.catalog, self.workload.rows) as data:
+            for name in queries:
+                after_us = self.starts_us[name]
+                start = None if after_us is None else EPOCH + timedelta(microseconds=after_us)
+                rows = evaluate(loaded.query(name.split("#")[0]), data, start=start).rows
+                text = difference(rows, self._rows(name))
+                if text and (whole or "only right" in text):
+                    found.append(f"{name}, after {after_us}:\n{text}")
+        return found
+
+    def _rows(self, name: str) -> list[Row]:
+        return outlet_rows(outlets.recorded(self.state)[name.lower()])
+
+    def _read(self, stream: str) -> int | None:
+        """How many rows of a stream were read; None if nobody reads it."""
+        journal = self.state / "streams" / folder_name(stream) / "journal.sqlite"
+        return read_totals(journal).counts.get(ROWS, 0) if journal.exists() else None
+
+    def _answers(self) -> bool:
+        with suppress(PlaitError):
+            self.system.queries()
+            return True
+        return False
+
+    def _command(self, *options: str) -> list[str]:
+        return [
+            *(sys.executable, "-m", "plait", "run", str(self.sql), *options, "--engines", self.engines),
+            *("--state", str(self.state), "--results", str(self.folder / "results")),
+        ]

@@ -1,0 +1,52 @@
+"""Changes that kill the system they are made to: each is there as a whole afterwards, or not at all, and every
+query gives the rows of its definition from the moment on at which it was added.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.chaos.changes import ChangingSystem
+from tests.differential.queries import KINDS, OVER_A_QUERY
+from tests.differential.workloads import random_workload
+
+from plait.errors import PlaitError
+
+KINDS_HERE = [kind for kind in KINDS if kind != OVER_A_QUERY][::2]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", [5, pytest.param(6, marks=pytest.mark.slow)])
+def test_a_change_is_there_as_a_whole_or_not_at_all(seed: int, tmp_path: Path) -> None:
+    workload = random_workload(seed, KINDS_HERE, cuts=5)
+    first = len(workload.queries) // 2
+    names = [query.name for query in workload.queries]
+    begun, more = names[:first], names[first:]
+    living = ChangingSystem(workload, tmp_path, first)
+    with living.running("change-prepared"):  # before it is written down
+        living.arrive()
+        with pytest.raises(PlaitError, match="ended before it answered"):
+            living.add(more)
+    with living.running("change-recorded"):  # when it was
+        assert living.note_starts() == {*begun}
+        living.arrive()
+        with pytest.raises(PlaitError, match="ended before it answered"):
+            living.add(more)
+    gone = [begun[0], more[0]]
+    with living.running("change-recorded"):
+        assert living.note_starts() == {*names}
+        living.arrive()
+        with pytest.raises(PlaitError, match="ended before it answered"):
+            living.system.drop(*gone, sure=True)
+    with living.running():
+        assert living.note_starts() == {*names} - {*gone}
+        living.add([begun[0]])
+        assert f"{begun[0]}#2" in living.note_starts()
+        living.arrive()
+        living.arrive()
+    living.drain()
+    staying = [name for name in names if name not in gone]
+    assert not living.wrong([*staying, f"{begun[0]}#2"])
+    assert not living.wrong(gone, whole=False)
+    assert any(us is not None for us in living.starts_us.values())
