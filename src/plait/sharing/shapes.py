@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from plait.expressions.nodes import Call, Column, Expression, Literal
 from plait.expressions.types import Type
 
-_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class _Lifting:
     def lifted(self, expression: Expression) -> Expression:
         if not isinstance(expression, Call):
             return expression
-        is_comparison = expression.function in _COMPARISONS
+        is_comparison = expression.function in COMPARISONS
         arguments = tuple(
             self._column(argument)
             if is_comparison and isinstance(argument, Literal)

@@ -16,7 +16,7 @@ from plait.batches import Outcome
 from plait.engines.duckdb import Database
 from plait.errors import ExternalError
 
-FORMAT = 5
+FORMAT = 6
 
 # Batches whose outcomes are remembered: no fewer than Spark keeps in its checkpoint.
 REMEMBERED_BATCHES = 100

@@ -7,6 +7,8 @@
 | window aggregates of one stream | one tree for all windows (`tree`), when the watermark has passed a tick |
 | rows looked up in tables, or united | its plan, over the rows of the batch, at once |
 | anything else | its plan, over rows that are stored once for all of them (`incremental.increments`) |
+
+Plans of the last two kinds that differ in constants alone are computed as one (`tagged`).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from plait.batches import BatchRows
 from plait.engines.duckdb import Database
@@ -27,12 +30,14 @@ from plait.engines.incremental.increments import Increments
 from plait.engines.incremental.statements import is_in_gap
 from plait.engines.shared.joins import SharedJoin
 from plait.engines.shared.selects import SelectPass
+from plait.engines.shared.tagged import TaggedRows
 from plait.engines.shared.tree import Tree
 from plait.expressions.duckdb import to_duckdb
 from plait.expressions.nodes import conjunction
 from plait.plan.nodes import Node, StreamScan, TickWindow, Window, walk_plan
 from plait.sharing.chains import chain_above, comes_at_once, inputs_of
 from plait.sharing.families import families
+from plait.sharing.tagged import TaggedPlan, tagged_plans
 from plait.sharing.trees import TreeKey, WovenAggregate, finest
 
 
@@ -63,12 +68,23 @@ class Group:
         self._trees = [*_trees(f"{name}tree_", found.aggregates)]
         self._joins = [SharedJoin(f"{name}join_{n}_", each) for n, each in enumerate(found.joins)]
         by_plans = {*found.others}
-        others = [query for query in queries if query.name in by_plans]
-        self._at_once = _increments([q.plan for q in others if comes_at_once(q.plan)], f"{name}now_")
-        self._others = _increments([q.plan for q in others if not comes_at_once(q.plan)], name)
         self._names: dict[Node, list[str]] = {}
-        for query in others:
-            self._names.setdefault(query.plan, []).append(query.name)
+        for query in queries:
+            if query.name in by_plans:
+                self._names.setdefault(query.plan, []).append(query.name)
+        self._merged = {merged.plan: merged for merged in tagged_plans(self._names, scans)}
+        self._tagged = [
+            TaggedRows(f"{name}tagged_{n}_", each) for n, each in enumerate(self._merged.values())
+        ]
+        self._tagged_inputs: Mapping[Node, TaggedRows] = {
+            each.node: rows
+            for rows, merged in zip(self._tagged, self._merged.values(), strict=True)
+            for each in merged.inputs
+        }
+        in_others = {plan for merged in self._merged.values() for plan in merged.plans}
+        plans = [*(plan for plan in self._names if plan not in in_others), *self._merged]
+        self._at_once = _increments([plan for plan in plans if comes_at_once(plan)], f"{name}now_")
+        self._others = _increments([plan for plan in plans if not comes_at_once(plan)], name)
 
     def tables(self) -> Iterator[str]:
         """The statements that make the tables of the state."""
@@ -78,7 +94,7 @@ class Group:
 
     def open(self, database: Database) -> None:
         """Make what is not kept in the file."""
-        opened: list[_Opened] = [*self._passes, *self._trees, *self._joins]
+        opened: list[_Opened] = [*self._passes, *self._trees, *self._joins, *self._tagged]
         for part in opened:
             part.open(database)
 
@@ -105,7 +121,21 @@ class Group:
             self._at_once.results(database, arrived.tables, BEGINNING_US, END_US),
             self._others.results(database, arrived.tables, before_us, now_us),
         ):
-            yield from (BatchRows((name,), rows) for name in self._names[plan])
+            if plan in self._merged:
+                yield from self._of_merged(self._merged[plan], rows)
+            else:
+                yield from (BatchRows((name,), rows) for name in self._names[plan])
+
+    def _of_merged(self, merged: TaggedPlan, rows: pa.Table) -> Iterator[BatchRows]:
+        """The rows of all queries of plans that are computed as one."""
+        names = [self._names[plan] for plan in merged.plans]
+        width = len(merged.plans[0].types)
+        own, tags = rows.select(range(width)), rows.column(width)
+        yield BatchRows(tuple(first for first, *_ in names), own, tags)
+        for tag, (_, *equal) in enumerate(names):
+            if equal:
+                of_plan = own.filter(pc.equal(tags, tag))
+                yield from (BatchRows((name,), of_plan) for name in equal)
 
     def late_rows(self, database: Database, late: Mapping[str, str]) -> Mapping[str, Mapping[str, int]]:
         """How many late rows each query has missed, by stream."""
@@ -142,6 +172,8 @@ class Group:
 
     def _input_rows(self, node: Node, arrived: Arrivals, before_us: int) -> str:
         """The rows of an input, from those of its stream."""
+        if node in self._tagged_inputs:
+            return self._tagged_inputs[node].input_rows(node, arrived.rows, before_us)
         stream, items, where = self._read(node)
         return (
             f"(SELECT {', '.join([*items, 'r.t'])} FROM {arrived.rows[stream]} AS r "
