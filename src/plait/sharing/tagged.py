@@ -40,7 +40,7 @@ from plait.sharing.chains import chain_above
 from plait.sharing.numbered import numbered
 from plait.sharing.patterns import Selection
 from plait.sharing.selects import WovenSelect, woven_select
-from plait.sharing.shapes import COMPARISONS, shaped
+from plait.sharing.shapes import can_be_column, shaped
 
 
 @dataclass(frozen=True)
@@ -268,7 +268,7 @@ class _Merger:
         arguments = []
         for each in zip(*(call.arguments for call in calls), strict=True):
             literals = tuple(part for part in each if isinstance(part, Literal))
-            is_own = function in COMPARISONS and len(literals) == len(each)
+            is_own = len(literals) == len(each) and can_be_column(function, literals[0])
             arguments.append(self._constant(literals, width) if is_own else self._over(width, each))
         return Call(function, tuple(arguments), to)
 
