@@ -161,6 +161,8 @@ def test_benchmarks_are_listed_and_named(capsys: pytest.CaptureFixture[str]) -> 
     assert [each["name"] for each in json.loads(capsys.readouterr().out)["benchmarks"]] == list(BENCHMARKS)
     assert run(["bench", "plannin"]) == 2
     assert "did you mean `planning`?" in capsys.readouterr().err
+    assert run(["bench", "--json", "plannin"]) == 2
+    assert "did you mean `planning`?" in capsys.readouterr().err
     assert run(["bench", "planning", "--all"]) == 2
     assert "--all runs every benchmark, and `planning` is one" in capsys.readouterr().err
 
@@ -188,6 +190,12 @@ def test_a_claim_that_does_not_hold_fails(
     assert run(["bench", "made_up", "--json", "--output", str(file)]) == (0 if holds else 1)
     assert json.loads(file.read_text()) == report.to_json()
     assert ("does not hold: quick: too slow" in capsys.readouterr().err) is not holds
+    file.unlink()
+    assert run(["bench", "made_up", "--json", str(file)]) == (0 if holds else 1)
+    assert json.loads(file.read_text()) == report.to_json()
+    assert "seconds" in capsys.readouterr().out
+    assert run(["bench", "--json", "made_up"]) == (0 if holds else 1)
+    assert json.loads(capsys.readouterr().out) == report.to_json()
 
 
 def test_benchmarks_draw_their_charts(

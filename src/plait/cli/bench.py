@@ -10,9 +10,10 @@ import click
 
 from plait.benchmarks import BENCHMARKS, Report
 from plait.cli.invocation import (
+    STANDARD,
     FileName,
+    Invocation,
     OneOf,
-    json_option,
     output_option,
     say_step,
     write_json,
@@ -27,15 +28,35 @@ from plait.table_text import table_text
 DOES_NOT_HOLD = 1
 
 
+def _json_file(context: click.Context, _: click.Parameter, value: str | None) -> str | None:
+    context.ensure_object(Invocation).json = value == STANDARD
+    return value
+
+
 @click.command("bench")
 @click.argument("name", required=False, type=OneOf(BENCHMARKS))
 @click.option("--all", "run_all", is_flag=True, help="Run every benchmark.")
 @click.option("--quick", is_flag=True, help="Measure less, for a first look.")
 @click.option("--charts", type=FileName(), metavar="DIR", help="Also draw the figures: DIR/NAME-CHART.svg.")
-@json_option
+@click.option(
+    "--json",
+    "json_file",
+    type=FileName(),
+    is_flag=False,
+    flag_value=STANDARD,
+    is_eager=True,  # so that errors in other options are JSON too
+    callback=_json_file,
+    metavar="[FILE]",
+    help="Write one JSON document to this file; without FILE, print it, and errors, on standard output.",
+)
 @output_option
 def command(
-    name: str | None, run_all: bool, quick: bool, charts: str | None, as_json: bool, output: str | None
+    name: str | None,
+    run_all: bool,
+    quick: bool,
+    charts: str | None,
+    json_file: str | None,
+    output: str | None,
 ) -> int:
     """Measure Plait; every figure is written down with how it was made.
 
@@ -46,14 +67,23 @@ def command(
     Examples:
       plait bench
       plait bench planning --quick
-      plait bench planning --json --output planning.json
+      plait bench planning --json planning.json
       plait bench sharing --charts pictures
 
     The exit code is 1 if a claim does not hold.
     """
+    if name is None and json_file in BENCHMARKS:  # `--json NAME`: a flag before what is to be measured
+        name, json_file = json_file, STANDARD
+    as_json = json_file == STANDARD
     if name is not None and run_all:
         raise UserError("usage", f"--all runs every benchmark, and `{name}` is one", hint="give one of them")
     if name is None and not run_all:
+        if json_file not in (None, STANDARD):
+            raise UserError(
+                "usage",
+                f"`{json_file}` is no benchmark, and none is named to write there",
+                hint=closest(json_file, BENCHMARKS) or "name one, or give --all",
+            )
         _list(as_json, output)
         return 0
     if name is not None and name not in BENCHMARKS:
@@ -65,9 +95,10 @@ def command(
         _make_folder(Path(charts))  # before hours of measuring
     reports = {each: BENCHMARKS[each].run(quick, say_step) for each in chosen}
     documents = [report.to_json() for report in reports.values()]
-    if as_json:
-        write_json(documents[0] if name is not None else {"benchmarks": documents}, output)
-    else:
+    if json_file is not None:
+        document = documents[0] if name is not None else {"benchmarks": documents}
+        write_json(document, output if as_json else json_file)
+    if not as_json:
         write_result("\n\n".join(map(_report, documents)), output)
     if charts is not None:
         _write_charts(reports.values(), Path(charts))

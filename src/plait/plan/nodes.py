@@ -326,13 +326,8 @@ class OuterJoin(_Joining):
 
     def __post_init__(self) -> None:
         _require(self.predicate.type == BOOLEAN, "a join's predicate is boolean")
-        kept = {
-            OuterKind.LEFT: [self.left],
-            OuterKind.RIGHT: [self.right],
-            OuterKind.FULL: [self.left, self.right],
-        }
         _require(
-            not any(isinstance(node.timing, Static) for node in kept[self.outer]),
+            not any(isinstance(self.inputs[position].timing, Static) for position in self.kept),
             "the kept side of an outer join is no table",
         )
         _check_expression(self.predicate, self.types, self.timing)
@@ -340,6 +335,11 @@ class OuterJoin(_Joining):
     @property
     def inputs(self) -> tuple[Node, ...]:  # type: ignore[override]
         return (self.left, self.right)
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """Which of the two inputs' rows are given without partner, too."""
+        return {OuterKind.LEFT: (0,), OuterKind.RIGHT: (1,), OuterKind.FULL: (0, 1)}[self.outer]
 
 
 @dataclass(frozen=True, eq=False)

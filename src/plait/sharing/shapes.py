@@ -1,7 +1,7 @@
 """Filters and projections that are equal but for constants: one statement serves all queries of a shape.
 
-The constants that expressions compare with become further columns, whose values each query gives. Other
-constants stay: some functions need theirs as written.
+The constants that expressions compare or compute with become further columns, whose values each query gives.
+Other constants stay: some functions need theirs as written.
 """
 
 from __future__ import annotations
@@ -13,6 +13,12 @@ from plait.expressions.nodes import Call, Column, Expression, Literal
 from plait.expressions.types import Type
 
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+_ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide"})
+
+
+def can_be_column(function: str, constant: Literal) -> bool:
+    """Whether an argument of a function may as well be a column."""
+    return function in _COMPARISONS or (function in _ARITHMETIC and constant.type.is_numeric)
 
 
 @dataclass(frozen=True)
@@ -59,10 +65,9 @@ class _Lifting:
     def lifted(self, expression: Expression) -> Expression:
         if not isinstance(expression, Call):
             return expression
-        is_comparison = expression.function in _COMPARISONS
         arguments = tuple(
             self._column(argument)
-            if is_comparison and isinstance(argument, Literal)
+            if isinstance(argument, Literal) and can_be_column(expression.function, argument)
             else self.lifted(argument)
             for argument in expression.arguments
         )

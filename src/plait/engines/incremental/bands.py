@@ -32,7 +32,6 @@ from plait.plan.nodes import (
     Join,
     Node,
     OuterJoin,
-    OuterKind,
     Project,
     RangeWindow,
     RowWindow,
@@ -118,24 +117,11 @@ def held_back_us(node: Node) -> int:
     """How far behind the watermark a node's rows are final. For a stored table nothing has to wait."""
     waits = [held_back_us(source) for source in node.inputs if not isinstance(source.timing, Static)]
     if isinstance(node, OuterJoin):
-        for position in kept_inputs(node):
+        for position in node.kept:
             timing, other = node.inputs[position].timing, node.inputs[1 - position]
             if isinstance(timing, Windowed) and not isinstance(other.timing, Static):
                 waits.append(held_back_us(other) + max(timing.ranges_us))
     return max(waits, default=0)
-
-
-def kept_inputs(node: OuterJoin) -> tuple[int, ...]:
-    """Which of the two inputs' rows are given without partner too."""
-    match node.outer:
-        case OuterKind.LEFT:
-            return (0,)
-        case OuterKind.RIGHT:
-            return (1,)
-        case OuterKind.FULL:
-            return (0, 1)
-        case _:
-            assert_never(node.outer)
 
 
 def needed_of_inputs(node: Node, band: Band) -> tuple[Band, ...]:
@@ -191,6 +177,6 @@ def partners_band(node: OuterJoin, kept_input: int, band: Band) -> Band:
 
 def _needed_by_join(node: Join | OuterJoin, position: int, band: Band) -> Band:
     needed = [combined_band(node, node.inputs[position], band)]
-    if isinstance(node, OuterJoin) and 1 - position in kept_inputs(node):
+    if isinstance(node, OuterJoin) and 1 - position in node.kept:
         needed.append(partners_band(node, 1 - position, band))
     return hull(needed)

@@ -34,7 +34,6 @@ from plait.engines.incremental.bands import (
     Band,
     combined_band,
     is_join_of_rows,
-    kept_inputs,
     needed_of_inputs,
     partners_band,
     ticks_within,
@@ -249,7 +248,7 @@ class _Writer:
 
     def _outer_join(self, node: OuterJoin) -> str:
         kept_rows, parts = [], [self._matched(node)]
-        for kept in kept_inputs(node):
+        for kept in node.kept:
             rows = self._of_band(node.inputs[kept], self._bands[node])
             kept_rows.append(f"kept{kept} AS MATERIALIZED (SELECT *, row_number() OVER () AS id FROM {rows})")
             parts.append(self._unmatched(node, kept))

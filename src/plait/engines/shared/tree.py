@@ -93,10 +93,10 @@ class Tree:
         self._has_coarser = bool(coarser)
         served = [*members, *coarser]
         self._edges = united(member.window for member in served)
-        self._partials = tuple(
-            dict.fromkeys([ROWS, *(p for m in served for call in m.aggregates for p in partials_of(call))])
+        self._partials = numbered(
+            [ROWS, *(p for m in served for call in m.aggregates for p in partials_of(call))]
         )
-        self._calls = tuple(dict.fromkeys(call for m in members for call in m.aggregates))
+        self._calls = numbered(call for m in members for call in m.aggregates)
         selections = dict.fromkeys(m.selection for m in served)
         self._variants = {each: identity.of_selection(each, self._key.scan) for each in selections}
         targets = [Target(self._variants[m.selection], m.window) for m in members]
@@ -181,8 +181,8 @@ class Tree:
         """Partials made of those of a finer tree."""
         keys = [f"n.k{finer._key.keys.index(key)} AS k{n}" for n, key in enumerate(self._key.keys)]
         kept = [
-            f"{_merge_sql(each, f'n.p{finer._partials.index(each)}')}::{_partial_type(each)} AS p{n}"
-            for n, each in enumerate(self._partials)
+            f"{_merge_sql(each, f'n.p{finer._partials[each]}')}::{_partial_type(each)} AS p{n}"
+            for each, n in self._partials.items()
         ]
         variants = ", ".join(
             f"({finer._variants[selection]}, {n})" for selection, n in self._variants.items()
@@ -198,7 +198,7 @@ class Tree:
         columns = [f"c{n}" for n in range(len(self._key.scan.columns))]
         references = [f"r.{column}" for column in columns]
         keys = [f"{to_duckdb(key, references)} AS k{n}" for n, key in enumerate(self._key.keys)]
-        kept = [f"{_partial_sql(each, references)} AS p{n}" for n, each in enumerate(self._partials)]
+        kept = [f"{_partial_sql(each, references)} AS p{n}" for each, n in self._partials.items()]
         common = self._routing.common(columns)
         groups = ["edge", "variant", *(f"k{n}" for n in range(len(keys)))]
         return (
@@ -305,7 +305,7 @@ class Tree:
 
     def _prefix_finals(self, edges: str, ticks: str, pieces: Band) -> str:
         """The exact partials of each tick, by prefix sums."""
-        exact = [n for n, each in enumerate(self._partials) if each.is_exact]
+        exact = [n for each, n in self._partials.items() if each.is_exact]
         group = ["variant", *self._key_names]
         same = [f"{{0}}.{name} IS NOT DISTINCT FROM {{1}}.{name}" for name in group]
         sums = [
@@ -329,7 +329,7 @@ class Tree:
     def _joined_finals(self, edges: str, ticks: str, pieces: Band) -> str:
         """All partials of each tick, from the pieces that it is made of."""
         group = ["target", "tick", *(f"m.{name}" for name in ("variant", *self._key_names))]
-        kept = [f"{_merge_sql(each, f'm.p{n}')} AS p{n}" for n, each in enumerate(self._partials)]
+        kept = [f"{_merge_sql(each, f'm.p{n}')} AS p{n}" for each, n in self._partials.items()]
         return (
             f"SELECT {', '.join([*group, *kept])} FROM (SELECT target, variant, tick, "
             f"unnest(generate_series(low + 1, high)) AS place FROM {ticks}) AS t "
@@ -353,7 +353,7 @@ class Tree:
         merged = (self._prefix_finals if by_prefix else self._joined_finals)(edges, wanted, pieces)
         names = dict.fromkeys(name for statement in asking for name in statement.columns)
         keys = [f"f.{name}" for name in self._key_names]
-        calls = [f"{self._final_sql(call)} AS a{n}" for n, call in enumerate(self._calls) if f"a{n}" in names]
+        calls = [f"{self._final_sql(call)} AS a{n}" for call, n in self._calls.items() if f"a{n}" in names]
         return f"SELECT {', '.join(['f.target', 'f.tick', *keys, *calls])} FROM ({merged}) AS f"
 
     def _shaped(self, finals: str, statement: _Statement, askers: AskerTable) -> str:
@@ -372,11 +372,11 @@ class Tree:
         )
 
     def _statement(self, member: WovenAggregate) -> _Statement:
-        columns = (*self._key_names, *(f"a{self._calls.index(call)}" for call in member.aggregates))
+        columns = (*self._key_names, *(f"a{self._calls[call]}" for call in member.aggregates))
         return _Statement(member.shaped.shape, columns, all(map(_is_exact, member.aggregates)))
 
     def _final_sql(self, call: AggregateCall) -> str:
-        first, *others = (f"f.p{self._partials.index(each)}" for each in partials_of(call))
+        first, *others = (f"f.p{self._partials[each]}" for each in partials_of(call))
         type_ = type_to_duckdb(call.type)
         match call.function:
             case "count":
