@@ -1,7 +1,7 @@
 """Filters and projections that are equal but for constants: one statement serves all queries of a shape.
 
-The constants that expressions compare or compute with become further columns, whose values each query gives.
-Other constants stay: some functions need theirs as written.
+The constants that expressions compare or compute with, or are, become further columns, whose values each
+query gives. Other constants stay: some functions need theirs as written.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from plait.expressions.nodes import Call, Column, Expression, Literal
 from plait.expressions.types import Type
 
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
-_ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide"})
+_ARITHMETIC = frozenset({"add", "subtract", "multiply", "divide", "int_divide", "modulo"})
 
 
-def can_be_column(function: str, constant: Literal) -> bool:
+def _can_be_column(function: str, constant: Literal) -> bool:
     """Whether an argument of a function may as well be a column."""
     return function in _COMPARISONS or (function in _ARITHMETIC and constant.type.is_numeric)
 
@@ -52,7 +52,9 @@ def shaped(width: int, terms: Sequence[Expression], expressions: Sequence[Expres
     """
     lifting = _Lifting(width)
     lifted_terms = tuple(map(lifting.lifted, terms))
-    lifted_expressions = tuple(map(lifting.lifted, expressions))
+    lifted_expressions = tuple(
+        lifting.column(each) if isinstance(each, Literal) else lifting.lifted(each) for each in expressions
+    )
     types = tuple(constant.type for constant in lifting.constants)
     return Shaped(Shape(width, lifted_terms, lifted_expressions, types), tuple(lifting.constants))
 
@@ -66,13 +68,13 @@ class _Lifting:
         if not isinstance(expression, Call):
             return expression
         arguments = tuple(
-            self._column(argument)
-            if isinstance(argument, Literal) and can_be_column(expression.function, argument)
+            self.column(argument)
+            if isinstance(argument, Literal) and _can_be_column(expression.function, argument)
             else self.lifted(argument)
             for argument in expression.arguments
         )
         return Call(expression.function, arguments, expression.to)
 
-    def _column(self, constant: Literal) -> Column:
+    def column(self, constant: Literal) -> Column:
         self.constants.append(constant)
         return Column(self._width + len(self.constants) - 1, constant.type)

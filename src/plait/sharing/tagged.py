@@ -1,27 +1,47 @@
 """Plans of any kind that are equal but for constants, as one plan: it computes the rows of all of them.
 
-Where a stream is read with a filter that the plans have different constants in, the rows that each of them
-wants are **tagged** with its number; a row that several want is there for each. Above, tags travel with the
-rows as further columns, and keep them apart: an aggregate groups by them, a join demands that they are equal,
-a row window counts for each. What is below no such filter is the same for all plans, has no tags, and meets
-the rows of each. Other constants that differ travel beside the tag.
+Sub-plans that differ in constants alone have one **outline**, of which each is a **variant**. One node stands
+for all variants of an outline: its rows have a further column, the **tag**, with the number of the variant
+that a row is of.
 
-    join x.k = y.k                    join x.k = y.k and x.tag = y.tag
-      aggregate by k        becomes     aggregate by k, tag
-        a where g = 1 (or 2, …)           a, tagged by who wants its g
-      aggregate by k                    aggregate by k, tag
-        b where g = 1 (or 2, …)           b, tagged by who wants its g
+- Where a stream is read, a row is there once for every variant that wants it.
+- Above, tags travel with the rows and keep them apart: an aggregate groups by them, a row window counts for
+  each.
+- Where variants differ by more than those of the input, in a constant of a HAVING, or as a join of two inputs
+  with variants of their own, a table of variants is joined: it says which variant comes of which ones below,
+  and has the constants.
+
+What has no constants has no variants and no tags, and is computed once:
+
+    join x.k = y.k where x.s > 7 (or 8, …)      join x.k = y.k and x.tag = v.below where x.s > v.constant
+      aggregate by k                   becomes    variants v
+        a where g = 1 (or 2, …)                   aggregate by k, tag
+      aggregate by k                                a, tagged by who wants its g
+        b                                         aggregate by k
+                                                    b
+
+The first rows of ticks (`Top`) are taken for each plan by itself, from what is below them for all. How plans
+are put together depends on each of them alone, so that others may come and go beside it; numbers are digests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TypeVar
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from itertools import accumulate
 
 from plait.expressions.aggregates import AggregateCall
-from plait.expressions.nodes import Call, Column, Expression, Literal, conjunction, conjuncts, substitute
-from plait.expressions.types import INT, Type
+from plait.expressions.nodes import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    conjunction,
+    conjuncts,
+    substitute,
+)
+from plait.expressions.types import BIGINT, Type
 from plait.plan.nodes import (
     Aggregate,
     Field,
@@ -32,265 +52,389 @@ from plait.plan.nodes import (
     OuterKind,
     Project,
     RowWindow,
+    Static,
     StreamScan,
+    TableScan,
+    Top,
     Union,
     Window,
 )
+from plait.plan.signature import signature
+from plait.rewrite.building import with_inputs
+from plait.sharing import identity
 from plait.sharing.chains import chain_above
-from plait.sharing.numbered import numbered
-from plait.sharing.patterns import Selection
 from plait.sharing.selects import WovenSelect, woven_select
-from plait.sharing.shapes import can_be_column, shaped
+from plait.sharing.shapes import Shaped, shaped
 
 
 @dataclass(frozen=True)
 class TaggedInput:
-    """Rows of a stream, tagged: `node` stands for them in the plan, and has columns for `expressions`, then
-    the tag, then the constants. The expressions are over the columns of the scan, then over the constants.
-    Each plan has a selection of rows."""
+    """Rows of a stream for variants, by their numbers; `node` stands for them in the plan. It has a column
+    for each expression of their shape, then the tag."""
 
     node: StreamScan
-    scan: StreamScan
-    selections: tuple[Selection, ...]
-    expressions: tuple[Expression, ...]
+    variants: dict[int, WovenSelect]
 
 
 @dataclass(frozen=True)
-class TaggedPlan:
-    """Plans as one. Its columns are theirs, then the tag: the place of a plan among them; then the constants,
-    of which each plan has its own."""
+class VariantTable:
+    """`scan` reads its rows: for tagged inputs the variants below, then the variant, then its constants."""
 
-    plans: tuple[Node, ...]
-    plan: Node
-    inputs: tuple[TaggedInput, ...]
-    constants: tuple[tuple[Literal, ...], ...]
+    scan: TableScan
+    rows: tuple[tuple[Literal, ...], ...]
 
 
-def tagged_plans(plans: Iterable[Node], scans: Mapping[str, StreamScan]) -> Iterator[TaggedPlan]:
-    """Those of different plans that can be computed as one, over scans that have all columns that are
-    read."""
-    alike: dict[Hashable, list[tuple[Node, tuple[Literal, ...]]]] = {}
-    for plan in plans:
-        outline = _outline(plan, scans)
-        alike.setdefault(outline.text, []).append((plan, outline.constants))
-    for number, members in enumerate(alike.values()):
-        if len(members) > 1:
-            try:
-                yield _Merger(members, scans, f"tagged {number}").merged()
-            except _ApartError:
-                continue
+class TaggedPlans:
+    """Different plans. `results` says for each plan to be computed whose rows it gives: those of one plan, or
+    of several by their tags, which are in its last column."""
+
+    def __init__(self, plans: Iterable[Node]) -> None:
+        self.results: dict[Node, Node | dict[int, Node]] = {}
+        self.inputs: dict[StreamScan, TaggedInput] = {}
+        self.tables: dict[str, VariantTable] = {}
+        self._outlines: dict[Node, _Outline] = {}
+        self._variants: dict[Hashable, dict[Node, None]] = {}
+        self._merged: dict[Hashable, Node] = {}
+        self.plans = tuple(dict.fromkeys(plans))
+        for plan in self.plans:
+            self._note(plan)
+        for plan in self.plans:
+            outline = self._outlines[plan]
+            if outline.kind is _Kind.TAGGED:
+                of_tags = self.results.setdefault(self._node(plan), {})
+                assert isinstance(of_tags, dict)
+                of_tags[self._number(plan)] = plan
+            else:
+                self.results[self._by_itself(plan)] = plan
+
+    def input_of(self, node: Node) -> tuple[Node, int]:
+        """What stands for a plan's input, and its number there; 0 if it has no variants."""
+        if self._outlines[node].kind is _Kind.TAGGED:
+            return self._node(node), self._number(node)
+        return node, 0
+
+    # Outlines
+
+    def _note(self, plan: Node) -> None:
+        for node in _down_to_inputs(plan):
+            if node not in self._outlines:
+                outline = self._outlines[node] = self._outline(node)
+                if outline.kind is _Kind.TAGGED:
+                    self._variants.setdefault(outline.text, {})[node] = None
+
+    def _outline(self, node: Node) -> _Outline:
+        if isinstance(node.timing, Static):
+            return _Outline(node, _Kind.PLAIN)
+        if _is_input(node):
+            select = read(node)
+            kind = _Kind.TAGGED if _has_constants(select) else _Kind.PLAIN
+            return _Outline((select.key, select.shaped.shape), kind, select.shaped.constants)
+        below = [self._outlines[source] for source in node.inputs]
+        kinds = {each.kind for each in below}
+        lifted = _lifted(node)
+        if _Kind.APART in kinds or (isinstance(node, Top) and _Kind.TAGGED in kinds):
+            return _Outline(node, _Kind.APART)
+        kind = _Kind.TAGGED if _Kind.TAGGED in kinds or lifted.constants else _Kind.PLAIN
+        text = (node.kind, _fixed(node), lifted.shape, *(each.text for each in below))
+        return _Outline(text, kind, lifted.constants)
+
+    def _number(self, node: Node) -> int:
+        position = self._inherited(node)
+        return identity.number(signature(node)) if position is None else self._number(node.inputs[position])
+
+    def _inherited(self, node: Node) -> int | None:
+        """The input whose variants are those of the node, if there is one."""
+        if _is_input(node) or isinstance(node, Union) or self._outlines[node].constants:
+            return None
+        tagged = self._tagged_inputs(node)
+        if len(tagged) != 1 or (isinstance(node, OuterJoin) and node.kept != tuple(tagged)):
+            return None
+        return tagged[0]
+
+    def _tagged_inputs(self, node: Node) -> list[int]:
+        kinds = [self._outlines[source].kind for source in node.inputs]
+        return [position for position, kind in enumerate(kinds) if kind is _Kind.TAGGED]
+
+    # Nodes
+
+    def _by_itself(self, node: Node) -> Node:
+        """A node that is computed for one plan, over what is below it for all."""
+        match self._outlines[node].kind:
+            case _Kind.PLAIN:
+                return node
+            case _Kind.APART:
+                return with_inputs(node, [self._by_itself(source) for source in node.inputs])
+            case _Kind.TAGGED:
+                columns = _columns(node.types)
+                is_own = Call("eq", (_tag(len(columns)), Literal(self._number(node), BIGINT)))
+                return Project(Filter(self._node(node), is_own), tuple(columns))
+
+    def _node(self, variant: Node) -> Node:
+        """What stands for all variants of an outline; for a plain node, itself."""
+        outline = self._outlines[variant]
+        if outline.kind is not _Kind.TAGGED:
+            return variant
+        if outline.text not in self._merged:
+            self._merged[outline.text] = self._built(outline.text, tuple(self._variants[outline.text]))
+        return self._merged[outline.text]
+
+    def _built(self, text: Hashable, variants: tuple[Node, ...]) -> Node:
+        first = variants[0]
+        if _is_input(first):
+            return self._input(text, variants)
+        match first:
+            case Join():
+                return self._joined(text, variants, first)
+            case OuterJoin():
+                return self._outer_joined(text, variants, first)
+            case Union(inputs):
+                return Union(tuple(self._expanded(text, variants, p).node for p in range(len(inputs))))
+        has_own = bool(self._outlines[first].constants)
+        source = (
+            self._expanded(text, variants, 0)
+            if has_own
+            else _Tagged(self._node(first.inputs[0]), len(first.inputs[0].types))
+        )
+        return self._above(first, source)
+
+    def _input(self, text: Hashable, variants: Sequence[Node]) -> Node:
+        selects = {self._number(node): read(node) for node in variants}
+        types = [*(each.type for each in read(variants[0]).shaped.shape.expressions), BIGINT]
+        fields = tuple(Field(f"c{k}", type_) for k, type_ in enumerate(types))
+        node = StreamScan(f"tagged {identity.short(repr(text))}", fields)
+        self.inputs[node] = TaggedInput(node, selects)
+        return node
+
+    @staticmethod
+    def _above(first: Node, source: _Tagged) -> Node:
+        """A node with one input, for all its variants."""
+        own = [substitute(each, source.columns.__getitem__) for each in _expressions(_lifted(first))]
+        match first:
+            case Window(_, RowWindow() as window):
+                partition = (*window.partition, source.tag.index)
+                return Window(source.node, replace(window, partition=partition))
+            case Window(_, window):
+                return Window(source.node, window)
+            case Filter():
+                kept = Filter(source.node, own[0])
+                return Project(kept, tuple(_columns(kept.types)[: source.width + 1]))
+            case Project():
+                return Project(source.node, (*own, source.tag))
+            case Aggregate(_, keys, calls):
+                rest = iter(own[len(keys) :])
+                own_calls = tuple(
+                    AggregateCall(
+                        call.function,
+                        tuple(next(rest) for _ in call.arguments),
+                        None if call.filter is None else next(rest),
+                    )
+                    for call in calls
+                )
+                aggregate = Aggregate(source.node, (*own[: len(keys)], source.tag), own_calls)
+                columns = _columns(aggregate.types)
+                tag = columns.pop(len(keys))
+                return Project(aggregate, (*columns, tag))
+            case _:
+                raise AssertionError(f"a {first.kind} has no variants")
+
+    def _joined(self, text: Hashable, variants: Sequence[Node], first: Join) -> Node:
+        inputs = [self._node(source) for source in first.inputs]
+        tagged = self._tagged_inputs(first)
+        inherited = self._inherited(first)
+        if inherited is None:
+            table = self._table(text, variants, tagged)
+            inputs.append(table)
+        starts = [*accumulate((len(node.types) for node in inputs), initial=0)]
+        columns = [
+            column for k, each in enumerate(first.inputs) for column in _columns(each.types, starts[k])
+        ]
+        tags = [_tag(starts[p] + len(first.inputs[p].types)) for p in tagged]
+        if inherited is not None:
+            joined = Join(tuple(inputs), _over(columns, first))
+            return Project(joined, (*columns, tags[0]))
+        below, tag, constants = _split(_columns(table.types, starts[-2]), len(tagged))
+        terms = [*conjuncts(_over([*columns, *constants], first))]
+        terms += [Call("eq", (own, of)) for own, of in zip(tags, below, strict=True)]
+        return Project(Join(tuple(inputs), conjunction(terms)), (*columns, tag))
+
+    def _outer_joined(self, text: Hashable, variants: Sequence[Node], first: OuterJoin) -> Node:
+        tagged, inherited = self._tagged_inputs(first), self._inherited(first)
+        sides: list[_Tagged | None] = []
+        for position, source in enumerate(first.inputs):
+            if inherited is not None:
+                is_it = position == inherited
+                sides.append(_Tagged(self._node(source), len(source.types)) if is_it else None)
+            elif position in tagged or position in first.kept:
+                sides.append(self._expanded(text, variants, position))
+            else:
+                sides.append(None)
+        nodes = [
+            source if side is None else side.node for side, source in zip(sides, first.inputs, strict=True)
+        ]
+        start = len(nodes[0].types)
+        columns = [*_columns(first.left.types), *_columns(first.right.types, start)]
+        placed = [
+            None if side is None else side.moved(by) for side, by in zip(sides, (0, start), strict=True)
+        ]
+        both = [side for side in placed if side is not None]
+        terms = [*conjuncts(_over([*columns, *both[0].constants], first))]
+        terms += [Call("eq", (both[0].tag, other.tag)) for other in both[1:]]
+        joined = OuterJoin(first.outer, nodes[0], nodes[1], conjunction(terms))
+        kept = [side for position in first.kept if (side := placed[position]) is not None]
+        tag: Expression = kept[0].tag
+        if first.outer is OuterKind.FULL:
+            tag = Call("coalesce", tuple(side.tag for side in kept))
+        return Project(joined, (*columns, tag))
+
+    def _expanded(self, text: Hashable, variants: Sequence[Node], position: int) -> _Tagged:
+        """An input for all variants of a node, with their constants."""
+        source = variants[0].inputs[position]
+        width = len(source.types)
+        is_tagged = self._outlines[source].kind is _Kind.TAGGED
+        table = self._table((text, position), variants, [position] if is_tagged else [])
+        node = self._node(source)
+        below, tag, constants = _split(_columns(table.types, len(node.types)), int(is_tagged))
+        joined = Join((node, table), conjunction([*(Call("eq", (_tag(width), of)) for of in below)]))
+        return _Tagged(Project(joined, (*_columns(source.types), tag, *constants)), width, len(constants))
+
+    def _table(self, text: Hashable, variants: Sequence[Node], positions: Sequence[int]) -> TableScan:
+        """Which variants of a node come of which of its inputs."""
+        first = variants[0]
+        constants = self._outlines[first].constants
+        types = [BIGINT] * (len(positions) + 1) + [each.type for each in constants]
+        fields = tuple(Field(f"c{k}", type_) for k, type_ in enumerate(types))
+        scan = TableScan(f"variants {identity.short(repr(text))}", fields)
+        rows = tuple(
+            (
+                *(Literal(self._number(node.inputs[position]), BIGINT) for position in positions),
+                Literal(self._number(node), BIGINT),
+                *self._outlines[node].constants,
+            )
+            for node in variants
+        )
+        self.tables[scan.table] = VariantTable(scan, rows)
+        return scan
 
 
-class _ApartError(Exception):
-    """Plans differ where no tag says whose rows these are."""
+class _Kind(Enum):
+    PLAIN = auto()  # has no variants
+    TAGGED = auto()
+    APART = auto()  # is computed for each plan by itself
 
 
 @dataclass(frozen=True)
 class _Outline:
-    """What plans have in common that differ in constants alone, and the constants that they compare with
-    above their streams' filters."""
+    """What variants have in common, and the constants of a node itself."""
 
     text: Hashable
+    kind: _Kind
     constants: tuple[Literal, ...] = ()
 
 
-def _outline(node: Node, scans: Mapping[str, StreamScan]) -> _Outline:
-    if isinstance(chain_above(node).base, StreamScan):
-        select = _select(node, scans)
-        return _Outline((select.key, select.shaped.shape), select.shaped.constants)
-    own = (getattr(node, field.name) for field in fields(node) if field.name not in _INPUTS)
-    parts = [*map(_outline_of, own), *(_outline(source, scans) for source in node.inputs)]
-    return _joined_outline(node.kind, parts)
+@dataclass(frozen=True)
+class _Tagged:
+    """A node with so many columns, the tag, and constants."""
+
+    node: Node
+    width: int
+    count: int = 0
+    start: int = 0  # where its columns begin, in a join
+
+    @property
+    def tag(self) -> Column:
+        return _tag(self.start + self.width)
+
+    @property
+    def constants(self) -> list[Column]:
+        return _columns(self.node.types, self.start)[self.width + 1 :][: self.count]
+
+    @property
+    def columns(self) -> list[Column]:
+        """What its expressions are over: the columns, then the constants."""
+        return [*_columns(self.node.types, self.start)[: self.width], *self.constants]
+
+    def moved(self, by: int) -> _Tagged:
+        return replace(self, start=by)
 
 
-_INPUTS = frozenset({"input", "inputs", "left", "right"})
-
-# Constants are columns beyond all others.
-_BEYOND = 2**31
-
-
-def _outline_of(value: object) -> _Outline:
-    """Of a part of a node."""
-    match value:
-        case Call():
-            lifted = shaped(_BEYOND, [value], [])
-            return _Outline(lifted.shape, lifted.constants)
-        case AggregateCall(function, arguments, condition):
-            return _joined_outline(function, [_outline_of(arguments), _outline_of(condition)])
-        case tuple():
-            return _joined_outline("", [*map(_outline_of, value)])
-        case Hashable():
-            return _Outline(value)
-    raise TypeError(f"{type(value).__name__} is part of no plan")
-
-
-def _joined_outline(name: str, parts: Sequence[_Outline]) -> _Outline:
-    constants = tuple(constant for part in parts for constant in part.constants)
-    return _Outline((name, *(part.text for part in parts)), constants)
-
-
-def _select(node: Node, scans: Mapping[str, StreamScan]) -> WovenSelect:
-    select = woven_select("", node, scans)
+def read(node: Node) -> WovenSelect:
+    """How an input's rows are those of its stream, over the columns that it reads."""
+    base = chain_above(node).base
+    assert isinstance(base, StreamScan), node.kind
+    select = woven_select("", node, {base.stream.lower(): base})
     assert select is not None, node.kind
     return select
 
 
-class _Merger:
-    """Merges plans of one outline. `name` begins the names of what stands for inputs."""
-
-    def __init__(
-        self,
-        members: Sequence[tuple[Node, tuple[Literal, ...]]],
-        scans: Mapping[str, StreamScan],
-        name: str,
-    ) -> None:
-        self._plans = tuple(plan for plan, _ in members)
-        self._scans = scans
-        self._name = name
-        self._inputs: dict[tuple[Node, ...], TaggedInput] = {}
-        of_all = zip(*(constants for _, constants in members), strict=True)
-        self._constants = numbered(each for each in of_all if len({*each}) > 1)
-
-    def merged(self) -> TaggedPlan:
-        plan, _ = self._merge(self._plans)
-        return TaggedPlan(self._plans, plan, tuple(self._inputs.values()), tuple(self._constants))
-
-    def _merge(self, nodes: tuple[Node, ...]) -> tuple[Node, bool]:
-        """What gives the rows of these nodes, one of each plan, and whether they are tagged."""
-        first = nodes[0]
-        if all(node == first for node in nodes):
-            return first, False
-        if isinstance(chain_above(first).base, StreamScan):
-            return self._input(nodes).node, True
-        below = [self._merge(each) for each in zip(*(node.inputs for node in nodes), strict=True)]
-        if not any(is_tagged for _, is_tagged in below):
-            raise _ApartError
-        return self._above(nodes, below), True
-
-    def _input(self, nodes: tuple[Node, ...]) -> TaggedInput:
-        if nodes not in self._inputs:
-            selects = [_select(node, self._scans) for node in nodes]
-            scan, shape = selects[0].key.scan, selects[0].shaped.shape
-            own = zip(*(select.shaped.constants for select in selects), strict=True)
-            columns = [*_columns(scan.types), *(self._constant(each, len(scan.types)) for each in own)]
-            expressions = tuple(substitute(each, columns.__getitem__) for each in shape.expressions)
-            types = [*(each.type for each in expressions), *(column.type for column in self._tags(0))]
-            node = StreamScan(
-                f"{self._name} {len(self._inputs)}",
-                tuple(Field(f"c{k}", type_) for k, type_ in enumerate(types)),
-            )
-            selections = tuple(select.selection for select in selects)
-            self._inputs[nodes] = TaggedInput(node, scan, selections, expressions)
-        return self._inputs[nodes]
-
-    def _above(self, nodes: tuple[Node, ...], below: Sequence[tuple[Node, bool]]) -> Node:
-        """The node above merged inputs, of which some are tagged."""
-        source, width = below[0][0], len(nodes[0].inputs[0].types)
-        match nodes[0]:
-            case Join() | OuterJoin():
-                return self._joined(nodes, below)
-            case Union() if all(is_tagged for _, is_tagged in below):
-                return Union(tuple(node for node, _ in below))
-            case Window(_, RowWindow() as window):
-                tags = tuple(column.index for column in self._tags(width))
-                return Window(source, replace(window, partition=(*window.partition, *tags)))
-            case Window(_, window):
-                return Window(source, window)
-            case Filter():
-                return Filter(source, self._over(width + 1, [_of(Filter, each).predicate for each in nodes]))
-            case Project():
-                parts = zip(*(_of(Project, each).expressions for each in nodes), strict=True)
-                own = (self._over(width + 1, each) for each in parts)
-                return Project(source, (*own, *self._tags(width)))
-            case Aggregate():
-                return self._aggregated([_of(Aggregate, each) for each in nodes], source)
-            case _:
-                raise _ApartError
-
-    def _aggregated(self, nodes: Sequence[Aggregate], source: Node) -> Node:
-        width = len(nodes[0].input.types)
-        keys = [self._over(width + 1, each) for each in zip(*(node.keys for node in nodes), strict=True)]
-        calls = [
-            self._call(width + 1, each) for each in zip(*(node.aggregates for node in nodes), strict=True)
-        ]
-        tags = self._tags(width)
-        aggregate = Aggregate(source, (*keys, *tags), tuple(calls))
-        columns = _columns(aggregate.types)
-        own, of_tags = len(keys), len(tags)
-        return Project(aggregate, (*columns[:own], *columns[own + of_tags :], *columns[own : own + of_tags]))
-
-    def _call(self, width: int, calls: Sequence[AggregateCall]) -> AggregateCall:
-        arguments = zip(*(call.arguments for call in calls), strict=True)
-        filters = [call.filter for call in calls if call.filter is not None]
-        return AggregateCall(
-            calls[0].function,
-            tuple(self._over(width, each) for each in arguments),
-            self._over(width, filters) if filters else None,
-        )
-
-    def _joined(self, nodes: Sequence[Node], below: Sequence[tuple[Node, bool]]) -> Node:
-        """A join that demands that tags are equal, with the columns of the join that it stands for."""
-        joins = [_of(Join, node) if isinstance(node, Join) else _of(OuterJoin, node) for node in nodes]
-        columns: list[Column] = []
-        tags: list[list[Column]] = []
-        start = 0
-        for source, (node, is_tagged) in zip(joins[0].inputs, below, strict=True):
-            own = len(source.types)
-            placed = [Column(start + column.index, column.type) for column in _columns(node.types)]
-            columns += placed[:own]
-            if is_tagged:
-                tags.append(placed[own:])
-            start += len(placed)
-        predicate = self._over(len(columns), [join.predicate for join in joins])
-        constants = tags[0][1:]
-        terms = [*conjuncts(substitute(predicate, [*columns, *constants].__getitem__))]
-        terms += [Call("eq", (tags[0][0], other[0])) for other in tags[1:]]
-        inputs = tuple(node for node, _ in below)
-        if isinstance(joins[0], Join):
-            return Project(Join(inputs, conjunction(terms)), (*columns, *tags[0]))
-        outer = joins[0].outer
-        if not all(below[position][1] for position in joins[0].kept):
-            raise _ApartError  # a row without a tag would have to be kept for some of the plans
-        of_kept: Sequence[Expression] = tags[-1 if outer is OuterKind.RIGHT else 0]
-        if outer is OuterKind.FULL:
-            of_kept = [Call("coalesce", both) for both in zip(*tags, strict=True)]
-        return Project(OuterJoin(outer, inputs[0], inputs[1], conjunction(terms)), (*columns, *of_kept))
-
-    def _over(self, width: int, expressions: Sequence[Expression]) -> Expression:
-        """What the plans compute in one place, over so many columns and then over the constants."""
-        first = expressions[0]
-        if all(each == first for each in expressions):
-            return first
-        calls = [each for each in expressions if isinstance(each, Call)]
-        if len(calls) < len(expressions):
-            raise _ApartError
-        function, to = calls[0].function, calls[0].to
-        arguments = []
-        for each in zip(*(call.arguments for call in calls), strict=True):
-            literals = tuple(part for part in each if isinstance(part, Literal))
-            is_own = len(literals) == len(each) and can_be_column(function, literals[0])
-            arguments.append(self._constant(literals, width) if is_own else self._over(width, each))
-        return Call(function, tuple(arguments), to)
-
-    def _constant(self, literals: tuple[Literal, ...], width: int) -> Expression:
-        """A constant of the plans: one for all, or a column after so many others."""
-        if all(each == literals[0] for each in literals):
-            return literals[0]
-        return Column(width + self._constants[literals], literals[0].type)
-
-    def _tags(self, start: int) -> list[Column]:
-        """The columns of the tag and the constants, after so many others."""
-        types = [INT, *(literals[0].type for literals in self._constants)]
-        return [Column(start + k, type_) for k, type_ in enumerate(types)]
+def _has_constants(select: WovenSelect) -> bool:
+    pattern = select.key.pattern
+    return bool(pattern.looked_up or pattern.bounded or pattern.parameters or select.shaped.shape.constants)
 
 
-_Kind = TypeVar("_Kind")
+def _is_input(node: Node) -> bool:
+    return isinstance(chain_above(node).base, StreamScan)
 
 
-def _of(kind: type[_Kind], node: Node) -> _Kind:
-    assert isinstance(node, kind)
-    return node
+def _lifted(node: Node) -> Shaped:
+    """The expressions of a node, over its inputs' columns and then over its constants."""
+    width = sum(len(source.types) for source in node.inputs)
+    match node:
+        case Filter(_, predicate) | Join(_, predicate) | OuterJoin(_, _, _, predicate):
+            return shaped(width, [predicate], [])
+        case Project(_, expressions):
+            return shaped(width, [], expressions)
+        case Aggregate(_, keys, calls):
+            return shaped(width, [*keys, *(each for call in calls for each in call.expressions)], [])
+        case _:
+            return shaped(width, [], [])
 
 
-def _columns(types: Sequence[Type]) -> list[Column]:
-    return [Column(index, type_) for index, type_ in enumerate(types)]
+def _expressions(lifted: Shaped) -> tuple[Expression, ...]:
+    return (*lifted.shape.terms, *lifted.shape.expressions)
+
+
+def _over(columns: Sequence[Expression], join: Join | OuterJoin) -> Expression:
+    """The predicate of a join, over columns for those of its inputs and for its constants."""
+    (predicate,) = _lifted(join).shape.terms
+    return substitute(predicate, columns.__getitem__)
+
+
+def _fixed(node: Node) -> Hashable:
+    """What variants of a node have in common beside the shape of its expressions."""
+    match node:
+        case Window(_, window):
+            return window
+        case OuterJoin(outer):
+            return outer
+        case Aggregate(_, keys, calls):
+            called = [(call.function, len(call.arguments), call.filter is None) for call in calls]
+            return len(keys), *called
+        case Top(_, order, count):
+            return order, count
+        case _:
+            return ()
+
+
+def _split(columns: Sequence[Column], below: int) -> tuple[Sequence[Column], Column, Sequence[Column]]:
+    """The columns of a table of variants."""
+    return columns[:below], columns[below], columns[below + 1 :]
+
+
+def _columns(types: Sequence[Type], start: int = 0) -> list[Column]:
+    return [Column(start + index, type_) for index, type_ in enumerate(types)]
+
+
+def _tag(index: int) -> Column:
+    return Column(index, BIGINT)
+
+
+def _down_to_inputs(plan: Node) -> Iterator[Node]:
+    """The nodes of a plan down to those that read streams, inputs before what uses them."""
+    stack = [(plan, False)]
+    while stack:
+        node, expanded = stack.pop()
+        if expanded or _is_input(node):
+            yield node
+        else:
+            stack.append((node, True))
+            stack.extend((source, False) for source in node.inputs)

@@ -7,7 +7,6 @@ above reads. What several plans compute, whole or in part, is computed once a ba
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -60,7 +59,7 @@ class Increments:
         )
 
     def results(
-        self, database: Database, tables: Mapping[str, Path], before_us: int, now_us: int
+        self, database: Database, tables: Mapping[str, str], before_us: int, now_us: int
     ) -> Iterator[tuple[Node, pa.Table]]:
         """What each plan gives of the time that has become final, in pieces."""
         layout = self._layout
@@ -95,7 +94,7 @@ class Increments:
                     needed.setdefault(node, []).append(bands[node])
         return {node: bands[0] for node, bands in needed.items() if len(bands) > 1 and len({*bands}) == 1}
 
-    def _hold(self, database: Database, tables: Mapping[str, Path], node: Node, band: Band) -> None:
+    def _hold(self, database: Database, tables: Mapping[str, str], node: Node, band: Band) -> None:
         """Compute what several stages need, for this batch."""
         stage = self._layout.holding(node)
         assert isinstance(stage.target, Held)

@@ -78,7 +78,7 @@ class StageStatement:
     layout: Layout
     stage: Stage
     band: Band
-    tables: Mapping[str, Path]
+    tables: Mapping[str, str]
 
     def __str__(self) -> str:
         return _Writer(self).statement()
@@ -171,12 +171,11 @@ class _Writer:
         return f"{_select([*_columns(node), 't'])} FROM {table} WHERE {within('t', band)}"
 
     def _table(self, node: TableScan) -> str:
-        path = self._tables.get(node.table.lower())
-        if path is None:
+        relation = self._tables.get(node.table.lower())
+        if relation is None:
             raise InternalError("no-table", f"the batch has no table `{node.table}`")
         items = [f"{_table_column(column)} AS c{k}" for k, column in enumerate(node.columns)]
-        file = text_literal(literal_path(path))
-        return f"{_select(items)} FROM read_parquet({file}, hive_partitioning = false)"
+        return f"{_select(items)} FROM {relation}"
 
     # Windows
 
@@ -461,6 +460,14 @@ def _order(order: tuple[SortKey, ...], source: Node) -> str:
         for key in order
     ]
     return ", ".join([*keys, *(f"i.{column} ASC NULLS FIRST" for column in _columns(source))])
+
+
+def stored_relations(tables: Mapping[str, Path]) -> dict[str, str]:
+    """What to select from, by tables that are stored as Parquet files."""
+    return {
+        key: f"read_parquet({text_literal(literal_path(path))}, hive_partitioning = false)"
+        for key, path in tables.items()
+    }
 
 
 def _table_column(column: Field) -> str:

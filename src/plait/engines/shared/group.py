@@ -7,36 +7,38 @@
 | window aggregates of one stream | one tree for all windows (`tree`), when the watermark has passed a tick |
 | rows looked up in tables, or united | its plan, over the rows of the batch, at once |
 | anything else | its plan, over rows that are stored once for all of them (`incremental.increments`) |
+
+Plans of the last two kinds that are equal but for constants are computed as one (`tagged`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from plait.batches import BatchRows
 from plait.engines.duckdb import Database
 from plait.engines.incremental.bands import BEGINNING_US, END_US
 from plait.engines.incremental.increments import Increments
 from plait.engines.incremental.state import StateTable
-from plait.engines.incremental.statements import is_in_gap
+from plait.engines.incremental.statements import stored_relations
 from plait.engines.shared.joins import SharedJoin
 from plait.engines.shared.selects import SelectPass
+from plait.engines.shared.tagged import TaggedRows
 from plait.engines.shared.tree import Tree
-from plait.expressions.duckdb import to_duckdb
-from plait.expressions.nodes import conjunction
-from plait.plan.nodes import Node, StreamScan, TickWindow, Window, walk_plan
+from plait.plan.nodes import Node, StreamScan
 from plait.sharing import identity
-from plait.sharing.chains import chain_above, comes_at_once, inputs_of
+from plait.sharing.chains import comes_at_once, inputs_of
 from plait.sharing.families import families
 from plait.sharing.joins import JoinKey, WovenJoin, placed
+from plait.sharing.tagged import TaggedPlans
 from plait.sharing.trees import TreeKey, WovenAggregate, finest
 from plait.windows.beginnings import Beginning
 
@@ -85,7 +87,7 @@ class Group:
         by_plans = {*found.others}
         others = [query for query in queries if query.name in by_plans]
         self._cohorts = [
-            _Cohort(name, [query for query in others if query.after_us == after_us], after_us)
+            _Cohort(name, [query for query in others if query.after_us == after_us], scans, after_us)
             for after_us in dict.fromkeys(query.after_us for query in others)
         ]
 
@@ -111,7 +113,7 @@ class Group:
 
     def open(self, database: Database) -> None:
         """Make what is not kept in the file."""
-        opened: list[_Opened] = [*self._passes, *self._trees, *self._joins]
+        opened: list[_Opened] = [*self._passes, *self._trees, *self._joins, *self._cohorts]
         for part in opened:
             part.open(database)
 
@@ -130,16 +132,7 @@ class Group:
             tree.take(database, arrived.rows[tree.stream], before_us)
             yield from map(_numbered, tree.results(database, before_us, now_us))
         for cohort in self._cohorts:
-            for node in cohort.at_once.inputs:
-                cohort.at_once.hold(database, node, self._input_rows(node, arrived, cohort.from_us))
-            for node in cohort.others.inputs:
-                from_us = max(before_us, cohort.from_us)
-                cohort.others.take(database, node, self._input_rows(node, arrived, from_us))
-            for plan, rows in chain(
-                cohort.at_once.results(database, arrived.tables, BEGINNING_US, END_US),
-                cohort.others.results(database, arrived.tables, before_us, now_us),
-            ):
-                yield from (BatchRows((name,), rows) for name in cohort.names[plan])
+            yield from cohort.results(database, arrived, before_us, now_us)
 
     def late_rows(self, database: Database, late: Mapping[str, str]) -> Mapping[str, Mapping[str, int]]:
         """How many late rows each query has missed, by stream."""
@@ -154,71 +147,73 @@ class Group:
             yield from tree.late_rows(database, late[tree.stream])
         for join in self._joins:
             yield from join.late_rows(database, late)
-        counts: dict[tuple[str, str], int] = {}  # of streams and conditions
-        for names, stream, condition in self._late_for:
-            if (stream, condition) not in counts:
-                rows = database.fetch(f"SELECT count(*) FROM {late[stream]} AS r WHERE {condition}")
-                ((counts[stream, condition],),) = rows
-            yield from ((name, stream, counts[stream, condition]) for name in names)
-
-    @cached_property
-    def _late_for(self) -> list[tuple[Sequence[str], str, str]]:
-        """Which rows of their streams queries miss if they come late: all that their plans read in some way
-        and that they see at all."""
-        found: list[tuple[Sequence[str], str, str]] = []
         for cohort in self._cohorts:
-            for plan, names in cohort.names.items():
-                ways: dict[str, list[str]] = {}
-                for node in () if comes_at_once(plan) else inputs_of(plan):
-                    stream, _, where = self._read(node)
-                    seen = f"r.t >= {cohort.from_us}"
-                    ways.setdefault(stream, []).append(
-                        f"({where} AND {_is_in_a_window(plan, node)} AND {seen})"
-                    )
-                found += [(names, stream, " OR ".join(dict.fromkeys(each))) for stream, each in ways.items()]
-        return found
-
-    def _input_rows(self, node: Node, arrived: Arrivals, before_us: int) -> str:
-        """The rows of an input, from those of its stream."""
-        stream, items, where = self._read(node)
-        return (
-            f"(SELECT {', '.join([*items, 'r.t'])} FROM {arrived.rows[stream]} AS r "
-            f"WHERE r.t >= {before_us} AND {where})"
-        )
-
-    def _read(self, node: Node) -> tuple[str, list[str], str]:
-        """The stream of an input, its columns and its condition, over a row `r` of the stream."""
-        simple = chain_above(node)
-        assert isinstance(simple.base, StreamScan), node.kind
-        key = simple.base.stream.lower()
-        places = {field.name: index for index, field in enumerate(self._scans[key].columns)}
-        references = [f"r.c{places[field.name]}" for field in simple.base.columns]
-        items = [f"{to_duckdb(e, references)} AS c{n}" for n, e in enumerate(simple.expressions)]
-        return key, items, to_duckdb(conjunction(list(simple.terms)), references)
-
-
-def _is_in_a_window(plan: Node, node: Node) -> str:
-    """Whether a row of an input, with a time `t`, is in some window of the plan: there may be gaps."""
-    reading = [each for each in walk_plan(plan) if node in each.inputs]
-    windows = [each.window for each in reading if isinstance(each, Window)]
-    gaps = [is_in_gap(window) for window in windows if isinstance(window, TickWindow)]
-    return f"NOT ({' AND '.join(gaps)})" if len(gaps) == len(reading) else "true"
+            yield from cohort.late_rows(database, late)
 
 
 class _Cohort:
     """Queries of no family that see rows after one moment, or all rows: what is kept of a stream for them is
-    theirs alone."""
+    theirs alone. Plans that are equal but for constants are computed as one."""
 
-    def __init__(self, name: str, queries: Sequence[SharedQuery], after_us: int | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        queries: Sequence[SharedQuery],
+        scans: Mapping[str, StreamScan],
+        after_us: int | None,
+    ) -> None:
         beginning = None if after_us is None else Beginning(after_us)
-        self.from_us = BEGINNING_US if after_us is None else after_us + 1
         own = f"{name}after_{after_us}_".replace("-", "m") if after_us is not None else name
-        self.names: dict[Node, list[str]] = {}
+        self._names: dict[Node, list[str]] = {}
         for query in queries:
             plan = query.plan if beginning is None else beginning.cut(query.plan)
-            self.names.setdefault(plan, []).append(query.name)
-        self.at_once = _increments([plan for plan in self.names if comes_at_once(plan)], f"{own}now_")
-        self.others = _increments([plan for plan in self.names if not comes_at_once(plan)], own, beginning)
+            self._names.setdefault(plan, []).append(query.name)
+        self._merged = TaggedPlans(self._names)
+        self._rows = TaggedRows(
+            f"{own}plans_", self._merged, scans, BEGINNING_US if after_us is None else after_us + 1
+        )
+        at_once = [plan for plan in self._merged.results if comes_at_once(plan)]
+        others = [plan for plan in self._merged.results if not comes_at_once(plan)]
+        self._at_once = _increments(at_once, f"{own}now_")
+        self.others = _increments(others, own, beginning)
+
+    def open(self, database: Database) -> None:
+        """Make what is not kept in the file."""
+        self._rows.open(database)
+
+    def results(
+        self, database: Database, arrived: Arrivals, before_us: int, now_us: int
+    ) -> Iterator[BatchRows]:
+        for node in self._at_once.inputs:
+            self._at_once.hold(database, node, self._rows.input_rows(node, arrived.rows, BEGINNING_US))
+        for node in self.others.inputs:
+            self.others.take(database, node, self._rows.input_rows(node, arrived.rows, before_us))
+        tables = {**stored_relations(arrived.tables), **self._rows.relations}
+        for plan, rows in chain(
+            self._at_once.results(database, tables, BEGINNING_US, END_US),
+            self.others.results(database, tables, before_us, now_us),
+        ):
+            yield from self._of_queries(self._merged.results[plan], rows)
+
+    def late_rows(self, database: Database, late: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
+        for plan, stream, count in self._rows.late_rows(database, late):
+            yield from ((name, stream, count) for name in self._names[plan])
+
+    def _of_queries(self, whose: Node | Mapping[int, Node], rows: pa.Table) -> Iterator[BatchRows]:
+        if not isinstance(whose, Mapping):
+            yield from (BatchRows((name,), rows) for name in self._names[whose])
+            return
+        names = [self._names[plan] for plan in whose.values()]
+        tags = pa.array([*whose], pa.int64())
+        last = rows.num_columns - 1
+        wanted = rows.filter(pc.is_in(rows.column(last), tags))  # others are of variants in larger plans
+        own = wanted.select(range(last))
+        places = pc.index_in(wanted.column(last), tags)
+        yield BatchRows(tuple(first for first, *_ in names), own, places)
+        for place, (_, *equal) in enumerate(names):
+            if equal:
+                of_plan = own.filter(pc.equal(places, place))
+                yield from (BatchRows((name,), of_plan) for name in equal)
 
 
 def _trees(

@@ -102,7 +102,7 @@ def test_after_an_error_a_batch_can_be_computed_again(
     fetch_arrow, calls = Database.fetch_arrow, count()
 
     def failing(database: Database, sql: str) -> pa.Table:
-        return fetch_arrow(database, "SELECT error('no more')" if next(calls) == 1 else sql)
+        return fetch_arrow(database, "SELECT error('no more')" if next(calls) == 0 else sql)
 
     monkeypatch.setattr(Database, "fetch_arrow", failing)
     published: list[BatchRows] = []
