@@ -27,6 +27,7 @@ from plait.plan.nodes import sources_of
 from plait.runtime import outlets
 from plait.runtime.folder_names import folder_name
 from plait.runtime.journal import ROWS, read_totals
+from plait.runtime.stream_log import BAD
 
 EPOCH = datetime(1970, 1, 1)
 PATIENCE_S = 300
@@ -144,9 +145,9 @@ class ChangingSystem:
         return outlet_rows(outlets.recorded(self.state)[name.lower()])
 
     def _read(self, stream: str) -> int:
-        """How many rows of a stream were read."""
-        journal = self.state / "streams" / folder_name(stream) / "journal.sqlite"
-        return read_totals(journal).counts.get(ROWS, 0)
+        """How many rows of a stream were read, bad records among them."""
+        counts = read_totals(self.state / "streams" / folder_name(stream) / "journal.sqlite").counts
+        return counts.get(ROWS, 0) + counts.get(BAD, 0)
 
     def _answers(self) -> bool:
         with suppress(PlaitError):
