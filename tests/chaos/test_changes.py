@@ -1,5 +1,5 @@
-"""Changes that kill the system they are made to: each is there as a whole afterwards, or not at all, and every
-query gives the rows of its definition from the moment on at which it was added.
+"""Changes that kill the system they are made to: each is there as a whole afterwards, or not at all, and
+every query gives the rows of its definition from the moment on at which it was added.
 """
 
 from __future__ import annotations

@@ -77,7 +77,12 @@ class Living:
                         break
         with self._session() as session:
             session.run(
-                self.planner, engines=self.engines, available_now=True, drain=True, **self._folders
+                self.planner,
+                engines=self.engines,
+                available_now=True,
+                drain=True,
+                state=self.folder / "state",
+                results=self.folder / "results",
             ).wait()
 
     def rows(self, lived: Lived) -> list[Row]:
@@ -125,10 +130,6 @@ class Living:
 
         wait_until(is_read)
 
-    @property
-    def _folders(self) -> dict[str, Path]:
-        return {"state": self.folder / "state", "results": self.folder / "results"}
-
     def _session(self) -> plait.Session:
         return plait.open(self._sql, spark=self.spark)
 
@@ -136,6 +137,12 @@ class Living:
     def _running(self) -> Iterator[Running]:
         with (
             self._session() as session,
-            session.run(self.planner, engines=self.engines, trigger_seconds=0.1, **self._folders) as running,
+            session.run(
+                self.planner,
+                engines=self.engines,
+                trigger_seconds=0.1,
+                state=self.folder / "state",
+                results=self.folder / "results",
+            ) as running,
         ):
             yield running

@@ -1,0 +1,148 @@
+"""Where queries that are added are computed, and what becomes of those that are dropped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plait import language
+from plait.deployment.fragments import Way
+from plait.deployment.lowering import Engines, fragments
+from plait.errors import PlaitError, Source, UserError
+from plait.planners import driver
+from plait.runtime.changes import Addition, Change
+from plait.runtime.query_set import Arrangement, QuerySet
+
+STREAMS = """
+CREATE STREAM s (k INT, v INT, at TIMESTAMP, WATERMARK FOR at AS at)
+  WITH (connector = 'files', path = 's', format = 'json');
+CREATE STREAM r (k INT, at TIMESTAMP, WATERMARK FOR at AS at)
+  WITH (connector = 'files', path = 'r', format = 'json');
+"""
+SUMS = "CREATE CONTINUOUS QUERY sums AS SELECT k, sum(v) AS total FROM s [RANGE 1 MINUTE] GROUP BY k;"
+ONES = "CREATE CONTINUOUS QUERY ones AS SELECT v FROM s WHERE k = 1;"
+OTHER = "CREATE CONTINUOUS QUERY other AS SELECT k FROM r WHERE k > 1;"
+BOTH = """CREATE CONTINUOUS QUERY both AS
+SELECT s.v FROM s [RANGE 1 MINUTE], r [RANGE 1 MINUTE] WHERE s.k = r.k;"""
+OVER = "CREATE CONTINUOUS QUERY over AS SELECT max(total) AS most FROM sums [RANGE 1 HOUR];"
+
+
+def a_set(*queries: str, engines: Engines = Engines.ANY, planner: str = "plait") -> QuerySet:
+    workload = language.load_text(STREAMS + "".join(queries))
+    together = planner == "plait"
+    deployment = driver.plan(workload, planner).deployment
+    made = fragments(deployment, workload.catalog, together=together, engines=engines)
+    return QuerySet.first(Arrangement(planner, together, engines, Path("results")), workload, made)
+
+
+def added(queries: QuerySet, text: str, after_us: int | None = 10) -> QuerySet:
+    proposal = queries.proposed(Addition(Source("more.sql", text), Path()))
+    return queries.with_added(proposal, dict.fromkeys((each.query for each in proposal.results), after_us))
+
+
+def places(queries: QuerySet) -> dict[str, str]:
+    return {result.query: each.name for each in queries.fragments for result in each.results}
+
+
+def test_a_query_goes_where_its_streams_are_read() -> None:
+    before = a_set(SUMS, OTHER)
+    after = added(before, ONES)
+    assert places(after)["ones"] == places(before)["sums"]
+    assert len(after.fragments) == len(before.fragments)
+    assert after.results["ones"].after_us == 10
+    assert after.results["sums"].after_us is None
+    assert after.read_by == before.read_by
+    unchanged = places(before)["other"]
+    assert next(each for each in after.fragments if each.name == unchanged) in before.fragments
+
+
+def test_streams_that_are_read_apart_are_read_once_more() -> None:
+    before = a_set(SUMS, OTHER)
+    after = added(before, BOTH)
+    assert places(after)["both"] not in {each.name for each in before.fragments}
+    assert after.read_by == before.read_by
+    more = added(added(a_set(SUMS), OTHER), BOTH)
+    assert set(more.read_by) == {"s", "r"}
+
+
+def test_spark_gets_new_fragments() -> None:
+    for queries in (a_set(SUMS, engines=Engines.SPARK), a_set(SUMS, planner="independent")):
+        after = added(queries, ONES)
+        assert places(after) == {"sums": "sums", "ones": "ones"}
+        assert {each.way for each in after.fragments} == {Way.NATIVE}
+        gone = after.without(["ones"], {"ones": 4})
+        assert places(gone) == {"sums": "sums"}
+
+
+def test_what_counts_a_stream_stays_and_is_silent() -> None:
+    after = added(a_set(SUMS, engines=Engines.SPARK), ONES).without(["sums"], {"sums": 7})
+    assert places(after) == {"sums": "sums", "ones": "ones"}
+    assert after.silent == {"sums": 7}
+    assert [*after.workload.queries] == ["ones"]
+    emptied = a_set(SUMS).without(["sums"], {"shared-0": 3})
+    assert [each.results for each in emptied.fragments] == [()]
+    assert places(added(emptied, ONES)) == {"ones": "shared-0"}
+
+
+def test_names_are_used_once() -> None:
+    queries = a_set(SUMS, ONES)
+    with pytest.raises(PlaitError, match="there is already a query `ones` in the system"):
+        added(queries, ONES)
+    again = added(queries.without(["ones"], {}), ONES)
+    assert [*again.workload.queries] == ["sums", "ones#2"]
+    assert again.query("ones").name == again.query("ONES#2").name == "ones#2"
+    third = added(again.without(["ones"], {}), ONES)
+    assert [*third.workload.queries] == ["sums", "ones#3"]
+    assert {"ones", "ones#2", "ones#3"} <= third.outlets.keys()
+
+
+def test_what_others_read_is_dropped_only_if_that_is_sure() -> None:
+    queries = added(a_set(SUMS), OVER)
+    assert queries.query("over").reads == ("sums",)
+    with pytest.raises(UserError, match="`sums` is read by `over`") as raised:
+        queries.check_unread(["sums"])
+    assert "--yes" in raised.value.hint
+    queries.check_unread(["over"])
+    queries.check_unread(["sums", "over"])
+    left = queries.without(["sums"], {})
+    assert [*left.workload.queries] == ["over"]
+    with pytest.raises(PlaitError, match="there is no stream, table or query `sums`"):
+        added(left, OVER.replace("over", "again"))
+
+
+def test_results_of_before_stay_where_they_are() -> None:
+    queries = a_set(SUMS, ONES)
+    twos, threes = (
+        ONES.replace("ones", name).replace("k = 1", f"k = {n}") for n, name in ((2, "twos"), (3, "three"))
+    )
+    alone = added(queries, twos)
+    assert alone.outlets["ones"] == queries.outlets["ones"]
+    assert not alone.outlets["twos"].is_shared
+    together = added(queries, twos + threes)
+    assert together.outlets["twos"].folder == together.outlets["three"].folder
+    assert together.outlets["ones"] == queries.outlets["ones"]
+
+
+def test_refusals() -> None:
+    queries = a_set(SUMS)
+    with pytest.raises(UserError, match=r"no query is declared in more\.sql"):
+        added(queries, "CREATE SITE somewhere;")
+    with pytest.raises(PlaitError, match="cannot be dropped by what is added"):
+        added(queries, "DROP CONTINUOUS QUERY sums;")
+    with pytest.raises(UserError, match="there is no query `summs`") as raised:
+        queries.without(["summs"], {})
+    assert raised.value.hint == "did you mean `sums`?"
+    rows = "CREATE CONTINUOUS QUERY q AS SELECT count(*) AS n FROM s [ROWS 5 SLIDE 5];"
+    on_spark = a_set(SUMS, engines=Engines.SPARK)
+    with pytest.raises(PlaitError, match="cannot run on Spark's operators alone"):
+        added(on_spark, rows)
+
+
+def test_a_change_is_read_as_it_was_written() -> None:
+    change = Change(
+        3, Addition(Source("a.sql", ONES), Path("/x")), {"ones": None, "b": 5}, ("c",), {"shared-0": 7}
+    )
+    assert Change.from_json(change.to_json()) == change
+    dropped = Change(4, None, {}, ("ones",), {})
+    assert Change.from_json(dropped.to_json()) == dropped
