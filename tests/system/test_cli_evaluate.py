@@ -223,3 +223,6 @@ def test_a_folder_that_cannot_be_made_is_noticed_before_measuring(
     for name in ("file", "file/charts", "nul\0"):
         assert run(["bench", "made_up", "--charts", str(tmp_path / name)]) == 4
         assert "cannot make the folder" in capsys.readouterr().err
+    for option in ("--json", "--output"):
+        assert run(["bench", "made_up", option, str(tmp_path / "none" / "file")]) == 4
+        assert f"there is no folder {tmp_path / 'none'}" in capsys.readouterr().err

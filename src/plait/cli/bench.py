@@ -29,7 +29,7 @@ DOES_NOT_HOLD = 1
 
 
 def _json_file(context: click.Context, _: click.Parameter, value: str | None) -> str | None:
-    context.ensure_object(Invocation).json = value == STANDARD
+    context.ensure_object(Invocation).json = value == STANDARD or value in BENCHMARKS
     return value
 
 
@@ -91,8 +91,12 @@ def command(
             "unknown-benchmark", f"there is no benchmark `{name}`", hint=closest(name, BENCHMARKS)
         )
     chosen = list(BENCHMARKS) if name is None else [name]
+    # Before hours of measuring.
     if charts is not None:
-        _make_folder(Path(charts))  # before hours of measuring
+        _make_folder(Path(charts))
+    for file in (output, None if as_json else json_file):
+        if file is not None and not Path(file).absolute().parent.is_dir():
+            raise ExternalError("output", f"cannot write {file}: there is no folder {Path(file).parent}")
     reports = {each: BENCHMARKS[each].run(quick, say_step) for each in chosen}
     documents = [report.to_json() for report in reports.values()]
     if json_file is not None:

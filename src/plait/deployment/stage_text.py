@@ -46,6 +46,7 @@ from plait.plan.nodes import (
 from plait.quantity_text import counted
 from plait.sharing.chains import comes_at_once
 from plait.sharing.families import Families, families
+from plait.sharing.tagged import TaggedPlans
 
 NAMES_SHOWN = 5
 
@@ -191,9 +192,28 @@ def _sharing_text(fragment: Fragment, query: str) -> str:
                 others = [name for name in names if name != query]
                 return f"{what} serves {_few([query, *others])}; {when}" if others else when
     plan = next(result.plan for result in fragment.results if result.query == query)
-    if comes_at_once(plan):
-        return "results come at once"
-    return "a result comes once the watermark has made it final"
+    when = (
+        "results come at once"
+        if comes_at_once(plan)
+        else "a result comes once the watermark has made it final"
+    )
+    others = [name for name in _computed_as_one(fragment, plan) if name != query]
+    return f"one plan serves {_few([query, *others])}, which differ in constants; {when}" if others else when
+
+
+def _computed_as_one(fragment: Fragment, plan: Node) -> list[str]:
+    """The queries of all plans that are computed with this one."""
+    for whose in _tagged(fragment).results.values():
+        if isinstance(whose, dict) and plan in whose.values():
+            together = {*whose.values()}
+            return [result.query for result in fragment.results if result.plan in together]
+    return []
+
+
+@lru_cache(maxsize=8)
+def _tagged(fragment: Fragment) -> TaggedPlans:
+    others = {*_families(fragment).others}
+    return TaggedPlans(result.plan for result in fragment.results if result.query in others)
 
 
 @lru_cache(maxsize=8)  # all queries of a fragment may be asked for

@@ -71,7 +71,7 @@ class SharedSink:
 def _write(rows: pa.Table, order: np.ndarray[Any, Any], file: IO[bytes]) -> None:
     """Rows of a group are gathered while those before them are written. Values of the wider types seldom
     repeat, and each group has all sizes of them: dictionaries and limits of these take time and save
-    nothing. Integers are written as differences, in as few bits as they need: half the time, and space."""
+    nothing. BIGINTs are written as differences, in as few bits as they need: half the time, and space."""
     narrow = [field.name for field in rows.schema if not _is_wide(field.type)]
     differences = {
         field.name: "DELTA_BINARY_PACKED" for field in rows.schema if pa.types.is_int64(field.type)

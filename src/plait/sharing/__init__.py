@@ -9,5 +9,6 @@ same stream, projections of the same shape.
 | `shapes` | which projections and filters are equal but for constants |
 | `selects`, `joins` | which queries share a pass over a stream, and a join |
 | `trees` | which window aggregates share their partials |
+| `tagged` | how plans of any kind that are equal but for constants are computed as one |
 | `numbered` | numbers for what they have in common |
 """

@@ -10,9 +10,9 @@ compared with a constant, anything else. What the constants are is left to each 
 | bounds of one column | the cell that its value is in, between two of all queries' constants |
 | neither | nothing: it is compared with each query's constants |
 
-Of what is left, bounds of other columns among it, constants of comparisons are the queries' own, too, where
-rows can be **tagged**: each row that has found a query is compared with its constants. Otherwise, and where
-constants are not compared but computed with, all of it belongs to the pattern.
+Of what is left, bounds of other columns among it, constants that are compared or computed with are the
+queries' own, too, where rows can be **tagged**: each row that has found a query is compared with its
+constants. Otherwise, and of what needs its constants as written, all of it belongs to the pattern.
 """
 
 from __future__ import annotations

@@ -162,6 +162,14 @@ def test_queries_that_run_together_are_told_apart() -> None:
             "the rows of a tick come once the watermark has reached it",
         ),
         (
+            [
+                f"SELECT sum(load) AS t FROM readings [ROWS 3] HAVING sum(load) > {least}"
+                for least in range(2)
+            ],
+            "one plan serves q0, q1, which differ in constants; "
+            "a result comes once the watermark has made it final",
+        ),
+        (
             ["SELECT sum(load) AS t FROM readings [ROWS 3]"],
             "a result comes once the watermark has made it final",
         ),
