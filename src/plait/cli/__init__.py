@@ -22,14 +22,15 @@ from plait.errors import ExternalError, InternalError, PlaitError, UserError, cl
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
-# One line each for `plait --help`; the module of the same name holds the command.
+# One line each for `plait --help`; the module of the same name holds the command. Once it is imported, one
+# hides what Python calls by its name here: `list`.
 COMMANDS = {
     "check": "Check declarations and queries, and say everything that is wrong with them.",
     "plan": "Plan all queries together, and show what is shared and what it costs.",
     "evaluate": "Compute what queries mean over stored data.",
     "explain": "Say how a query runs on Spark, and why so.",
     "run": "Run the queries on Spark.",
-    "add": "Add queries to a running system.",
+    "add": "Add the queries of a file to a running system.",
     "drop": "Drop queries of a running system.",
     "list": "List the queries of a running system.",
     "stop": "Stop a running system.",
@@ -45,7 +46,7 @@ class LazyGroup(click.Group):
     """A group whose commands are imported when they are needed."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [*COMMANDS]
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -56,7 +57,7 @@ class LazyGroup(click.Group):
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([*COMMANDS.items()])
 
 
 @click.group(
