@@ -129,7 +129,7 @@ def terms_of(selection: Selection) -> list[Expression]:
             return selection.parameters[node.index - pattern.width]
         return node
 
-    terms = [transform(term, whole) for term in pattern.rest]
+    terms = [*(transform(term, whole) for term in pattern.rest), *selection.written]
     for column, alternatives in zip(pattern.looked_up, selection.constants, strict=True):
         equal = [Call("eq", (column, constant)) for constant in alternatives]
         terms.append(equal[0] if len(equal) == 1 else Call("or", tuple(equal)))

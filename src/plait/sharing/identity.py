@@ -76,6 +76,7 @@ def _pattern(pattern: Pattern, names: Sequence[str]) -> list[str]:
         *_texts(pattern.looked_up, known),
         "bounded",
         *_texts(bounded, known),
+        *(["written"] if pattern.has_written else []),
     ]
 
 

@@ -171,7 +171,7 @@ def _choices(member: WovenJoin) -> list[object]:
     for pattern, start, selection in zip(key.patterns, key.starts, member.selections, strict=True):
         columns = pattern.looked_up if pattern.bounded is None else (pattern.bounded,)
         of = {same.get(column.index + start, column.index + start) for column in columns}
-        found.append((of, (selection.constants, selection.bounds, selection.parameters)))
+        found.append((of, (selection.constants, selection.bounds, selection.parameters, selection.written)))
     found.sort(key=lambda each: len(each[0]), reverse=True)
     return [
         chosen

@@ -12,7 +12,8 @@ compared with a constant, anything else. What the constants are is left to each 
 
 Of what is left, bounds of other columns among it, constants that are compared or computed with are the
 queries' own, too, where rows can be **tagged**: each row that has found a query is compared with its
-constants. Otherwise, and of what needs its constants as written, all of it belongs to the pattern.
+constants. Terms that need constants as they are written (LIKE, long lists) are then the queries' own as a
+whole: each different one is evaluated once a row. Otherwise all of it belongs to the pattern.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from plait.expressions.nodes import (
     Literal,
     conjunction,
     transform,
+    walk,
 )
 from plait.expressions.types import Type
 from plait.sharing.shapes import shaped
@@ -56,6 +58,7 @@ class Pattern:
     looked_up: tuple[Column, ...] = ()
     bounded: Column | None = None
     parameters: tuple[Type, ...] = ()
+    has_written: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,12 +77,13 @@ class Bound:
 @dataclass(frozen=True)
 class Selection:
     """The predicate of one query: its pattern, the constants that each of its looked-up columns may be equal
-    to, its bounds, and its parameters."""
+    to, its bounds, its parameters, and terms that need their constants as written."""
 
     pattern: Pattern
     constants: tuple[tuple[Literal, ...], ...] = ()
     bounds: tuple[Bound, ...] = ()
     parameters: tuple[Literal, ...] = ()
+    written: tuple[Expression, ...] = ()
 
     @property
     def rest(self) -> tuple[Expression, ...]:
@@ -91,7 +95,8 @@ class Selection:
         """The predicate."""
         pattern = self.pattern
         looked_up = zip(pattern.looked_up, self.constants, strict=True)
-        found = [*self.rest, *(_is_one_of(column, constants) for column, constants in looked_up)]
+        found = [*self.rest, *self.written]
+        found += [_is_one_of(column, constants) for column, constants in looked_up]
         if pattern.bounded is not None:
             found += [bound.term(pattern.bounded) for bound in self.bounds]
         return tuple(found)
@@ -146,21 +151,32 @@ def selection_of(
     # Alike in all queries, whatever their constants are.
     rest.sort(key=lambda term: (repr(shaped(width, [term], []).shape), repr(term)))
     parameters: tuple[Literal, ...] = ()
+    written: tuple[Expression, ...] = ()
     types: tuple[Type, ...] = ()
     if tagged:
-        lifted = shaped(width, rest, [])
+        written = tuple(term for term in rest if _needs_constants(term, width))
+        lifted = shaped(width, [term for term in rest if term not in written], [])
         rest, parameters, types = [*lifted.shape.terms], lifted.constants, lifted.shape.constants
     return Selection(
-        Pattern(width, tuple(rest), columns, bounded, types),
+        Pattern(width, tuple(rest), columns, bounded, types, bool(written)),
         tuple(equal[column] for column in columns),
         () if bounded is None else tuple(bounds[bounded]),
         parameters,
+        written,
     )
 
 
+def _needs_constants(term: Expression, width: int) -> bool:
+    """Whether some constant of a term cannot be a parameter."""
+    (lifted,) = shaped(width, [term], []).shape.terms
+    return any(isinstance(part, Literal) for part in walk(lifted))
+
+
 def common_terms(selections: Sequence[Selection]) -> tuple[Expression, ...]:
-    """Terms of the rest that are the same for all selections, which have one pattern."""
-    return tuple(next(iter(each)) for each in _rests(selections) if len(each) == 1)
+    """Terms of the rest, and as written, that are the same for all selections, which have one pattern."""
+    alike = [next(iter(each)) for each in _rests(selections) if len(each) == 1]
+    written = {selection.written for selection in selections}
+    return (*alike, *(written.pop() if len(written) == 1 else ()))
 
 
 def own_terms(selections: Sequence[Selection]) -> tuple[Expression, ...]:

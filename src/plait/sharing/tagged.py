@@ -368,7 +368,8 @@ def read(node: Node) -> WovenSelect:
 
 def _has_constants(select: WovenSelect) -> bool:
     pattern = select.key.pattern
-    return bool(pattern.looked_up or pattern.bounded or pattern.parameters or select.shaped.shape.constants)
+    own = pattern.looked_up or pattern.bounded or pattern.parameters or pattern.has_written
+    return bool(own or select.shaped.shape.constants)
 
 
 def _is_input(node: Node) -> bool:

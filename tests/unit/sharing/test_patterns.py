@@ -117,7 +117,9 @@ def test_columns_are_looked_up_as_long_as_their_choices_are_few() -> None:
     few = [number_literal(str(each)) for each in range(3)]
     both = selected([Call("in", (NUMBER, *many)), Call("in", (OTHER, *many))])
     assert both.pattern.looked_up == (NUMBER,)
-    assert both.rest == (Call("in", (OTHER, *many)),)
+    assert both.rest == ()
+    assert both.written == (Call("in", (OTHER, *many)),)
+    assert both.pattern == replace(selected([Call("in", (NUMBER, *few))]).pattern, has_written=True)
     assert selected([Call("in", (NUMBER, *many)), Call("in", (OTHER, *few))]).pattern.looked_up == (OTHER,)
     assert selected([Call("in", (NUMBER, *few)), Call("in", (OTHER, *few))]).pattern.looked_up == (
         NUMBER,

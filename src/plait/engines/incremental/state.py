@@ -9,10 +9,12 @@ that nobody needs any more are let go, which is another step, as it cannot be ta
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
+
+import pyarrow as pa
 
 from plait.batches import Outcome
 from plait.engines.duckdb import Database
@@ -105,12 +107,10 @@ class State:
                 if name.strip('"').replace('""', '"') not in there[table.name]:
                     self.database.execute(f"ALTER TABLE {table.name} ADD COLUMN {name} {type_}")
         known = self.queries()
-        for query in queries:
-            if query.name not in known:
-                self.database.execute(
-                    "INSERT INTO queries VALUES ($1, $2, $3, $4)",
-                    [query.name, query.plan, query.after_us, query.part],
-                )
+        coming = [astuple(query) for query in queries if query.name not in known]
+        names = [each.name for each in fields(KnownQuery)]
+        with self.database.given(_table(names, coming)) as rows:
+            self.database.execute(f"INSERT INTO queries SELECT {', '.join(names)} FROM {rows}")
 
     def keep_only(self, queries: Iterable[str], tables: Iterable[StateTable]) -> None:
         """Let go of what other queries needed."""
@@ -122,9 +122,11 @@ class State:
         unneeded = [name for (name,) in found if name not in own]
         if not gone and not unneeded:
             return
-        with self.database.transaction():
-            for name in sorted(gone):
-                self.database.execute("DELETE FROM queries WHERE name = $1", [name])
+        with (
+            self.database.transaction(),
+            self.database.given(_table(["name"], [(name,) for name in gone])) as rows,
+        ):
+            self.database.execute(f"DELETE FROM queries WHERE name IN (SELECT name FROM {rows})")
             for name in unneeded:
                 self.database.execute(f"DROP TABLE {name}")
 
@@ -202,3 +204,9 @@ def _create(path: Path, memory_bytes: int) -> None:
         database.execute(_TABLES)
         database.execute("INSERT INTO plait_state VALUES ($1)", [FORMAT])
     draft.replace(path)
+
+
+def _table(names: Sequence[str], rows: Sequence[tuple[object, ...]]) -> pa.Table:
+    types = {"after_us": pa.int64()}
+    schema = pa.schema([(name, types.get(name, pa.string())) for name in names])
+    return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema)

@@ -151,12 +151,13 @@ class SharedJoin:
     def _rows_wanted(self, number: int, rows: str, from_us: int) -> str:
         """The new rows of a stream that some query may want."""
         columns, routing = self._columns_of(number), self._wanted[number]
-        selected = f"SELECT {', '.join(f'r.{name}' for name in [*columns, 't'])} FROM"
+        kept = [*columns, "t"]
         timely = f"WHERE r.t >= {from_us} AND {routing.common(columns)}"
         if not routing.tells_apart:
-            return f"{selected} {rows} AS r {timely}"
+            return f"SELECT {', '.join(kept)} FROM {rows} AS r {timely}"
         routed = routing.routed(f"(SELECT *, row_number() OVER () AS id FROM {rows})", columns)
-        return f"SELECT * EXCLUDE (id) FROM (SELECT DISTINCT ON (id) r.* FROM {routed} {timely})"
+        once = ", ".join(f"r.{name}" for name in [*kept, "id"])
+        return f"SELECT {', '.join(kept)} FROM (SELECT DISTINCT ON (id) {once} FROM {routed} {timely})"
 
     def _combinations(self, new: int) -> str:
         """What the new rows of one stream complete."""

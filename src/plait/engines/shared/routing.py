@@ -8,7 +8,8 @@ join), hence its cell, and a taker wants an interval of cells:
     constants      c0       c1
     cells     -1   0    1   2    3
 
-What a taker compares with its own parameters is a condition of the join, too.
+What a taker compares with its own parameters is a condition of the join, too. Terms that need constants as
+written are numbered: a row has the numbers of those that are true of it, and a taker wants one.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from itertools import accumulate, product
 from plait.engines.duckdb import Database
 from plait.expressions.duckdb import literal_to_duckdb, to_duckdb, type_to_duckdb
 from plait.expressions.nodes import Column, conjunction
+from plait.expressions.types import INT
+from plait.sharing.numbered import numbered
 from plait.sharing.patterns import Pattern, Selection, common_terms, own_terms
 
 _LAST_CELL = 2**62
@@ -57,12 +60,14 @@ class Routing:
         selections = [[taker[number] for taker in takers] for number in range(len(patterns))]
         self._common = [conjunction(list(common_terms(each))) for each in selections]
         self._own = [own_terms(each) for each in selections]
+        written = [numbered(each.written for each in of_pattern) for of_pattern in selections]
+        self._written = {number: terms for number, terms in enumerate(written) if len(terms) > 1}
         self._by_cell = False  # whether cells are listed
 
     @property
     def tells_apart(self) -> bool:
         """Whether rows find takers by more than a comparison with each of them."""
-        return bool(self._looked_up or self._bounded)
+        return bool(self._looked_up or self._bounded or self._written)
 
     def create(self, database: Database) -> None:
         """Make the tables of constants."""
@@ -72,6 +77,7 @@ class Routing:
         columns = dict(zip(self._looked_up, types, strict=True))
         for number, pattern in enumerate(self._patterns):
             columns |= {f"p{number}_{k}": type_ for k, type_ in enumerate(pattern.parameters)}
+        columns |= {f"w{number}": INT for number in self._written}
         names = [f"{name} {type_to_duckdb(type_)}" for name, type_ in columns.items()]
         given = f"{self._name}_given"
         database.execute(f"CREATE OR REPLACE TEMP TABLE {given} ({', '.join(['taker BIGINT', *names])})")
@@ -86,6 +92,7 @@ class Routing:
         """The constants of each taker: a row for each choice that it leaves."""
         for number, taker in self._takers.items():
             own = [literal_to_duckdb(each) for selection in taker for each in selection.parameters]
+            own += [str(terms[taker[place].written]) for place, terms in self._written.items()]
             for constants in product(*(alternatives for each in taker for alternatives in each.constants)):
                 yield f"({', '.join([str(number), *map(literal_to_duckdb, constants), *own])})"
 
@@ -109,8 +116,9 @@ class Routing:
     def routed(self, rows: str, columns: Sequence[str]) -> str:
         """What to select from: rows with their takers. That they have what all takers ask for (`common`) is a
         condition to be added."""
-        text = f"{rows} AS r"
-        conditions = [f"r.{columns[place]} = v.{name}" for name, place in self._looked_up.items()]
+        text = f"{self._with_written(rows, columns)} AS r"
+        conditions = [f"r.w{number} = v.w{number}" for number in self._written]
+        conditions += [f"r.{columns[place]} = v.{name}" for name, place in self._looked_up.items()]
         for number, column in self._bounded.items():
             value, cut = f"r.{columns[self._starts[number] + column.index]}", f"cut{number}"
             text += f" ASOF LEFT JOIN {self._name}_cuts{number} AS {cut} ON {value} >= {cut}.value"
@@ -129,6 +137,19 @@ class Routing:
             conditions += [to_duckdb(term, references) for term in terms]
         takers = f"{self._name}_cells" if self._by_cell else f"{self._name}_takers"
         return f"{text} JOIN {takers} AS v ON {' AND '.join(conditions) or 'true'}"
+
+    def _with_written(self, rows: str, columns: Sequence[str]) -> str:
+        """Rows, each once for every different one of the terms as written that is true of it."""
+        for number, different in self._written.items():
+            start = self._starts[number]
+            references = columns[start : start + self._patterns[number].width]
+            numbers = ", ".join(
+                f"CASE WHEN {to_duckdb(conjunction(list(terms)), references)} THEN {k} END"
+                for terms, k in different.items()
+            )
+            true = f"list_filter([{numbers}], lambda k: k IS NOT NULL)"
+            rows = f"(SELECT *, unnest({true}) AS w{number} FROM {rows})"
+        return rows
 
     def _cut(self, database: Database, number: int, column: Column) -> None:
         bounds, cuts = f"{self._name}_bounds{number}", f"{self._name}_cuts{number}"

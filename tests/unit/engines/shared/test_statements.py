@@ -19,6 +19,8 @@ KINDS = {
     "rows": "SELECT k, v FROM a WHERE v > {n}",
     "rows with a label": "SELECT 'alert {n}' AS alert, k FROM a WHERE v > {n}",
     "rows with a factor": "SELECT v * {n} AS w, v % {n} AS m FROM a WHERE k = {n}",
+    "rows by a pattern": "SELECT k, v FROM a WHERE g LIKE 'x{n}%'",
+    "windows by a pattern": f"SELECT k, sum(v) AS s FROM a {TICKS} WHERE g LIKE 'x{{n}}%' GROUP BY k",
     "windows": f"SELECT k, sum(v) AS s FROM a {TICKS} WHERE v > {{n}} GROUP BY k HAVING sum(v) > {{n}}",
     "windows with a label": f"SELECT k, sum(v) + {{n}} AS s, {{n}} AS n FROM a {TICKS} GROUP BY k",
     "joins": "SELECT a.v, b.v AS w FROM a [RANGE 2 SECONDS], b [RANGE 3 SECONDS] "

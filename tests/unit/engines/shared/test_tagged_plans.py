@@ -26,6 +26,7 @@ def _sums(stream: str, condition: str = "true", window: str = TICKS) -> str:
     return SUMS.format(x=stream, window=window, condition=condition)
 
 
+LIKE = "CAST(v AS STRING) LIKE '%{n}' AND k NOT IN ({m}, 9)"
 OUTLINES = {
     "an aggregate of a join": f"SELECT b.k, sum(a.v) AS s, window_end FROM a {TICKS}, b {TICKS} "
     "WHERE a.k = b.k AND a.v > {n} GROUP BY b.k HAVING sum(a.v) > {m}",
@@ -65,6 +66,7 @@ OUTLINES = {
     "the first rows of ticks": f"SELECT k, s FROM {_sums('a', 'g = {g} AND v < {m}')} z ORDER BY s LIMIT 2",
     "above the first rows of ticks": f"SELECT max(k) AS k FROM (SELECT k, s FROM {_sums('a', 'v > {n}')} z "
     "ORDER BY s DESC LIMIT 2) y [RANGE 6 SECONDS] WHERE s <> {m}",
+    "patterns of text": f"SELECT x.k, y.n FROM {_sums('a', LIKE)} x, {_sums('b')} y WHERE x.k = y.k",
     "a label": f"SELECT 'alert {{n}}' AS alert, x.k, {{m}} AS m FROM {_sums('a', 'v > {n}')} x, "
     f"{_sums('b')} y WHERE x.k = y.k",
     "a condition of the side for all": f"SELECT x.k FROM {_sums('a', 'v > {n}')} x, {_sums('b')} y "

@@ -19,6 +19,10 @@ CONDITIONS = {
     "alternatives of two columns, and a bound": "{x}.k IN ({n}, {m}) AND {x}.g IN ('x', 'y') AND {x}.v < {m}",
     "no equality": "{x}.v <> {n}",
     "a disjunction": "({x}.v = {n} OR {x}.k > {m})",
+    "patterns of text": "(CAST({x}.v AS STRING) LIKE '{n}%' OR CAST({x}.k AS STRING) NOT LIKE '%{m}')",
+    "a pattern, and a bound": "CAST({x}.k AS STRING) LIKE '%{n}' AND {x}.v > {m}",
+    "lists among others": "({x}.v IN ({m}, 9, 10) OR {x}.k IN ({n}, {m}))",
+    "something else of constants": "coalesce({x}.v, {n}) > {m} AND {x}.k <> {n}",
     "something computed": "{x}.v + {x}.k > {m}",
     "a term that all have": "{x}.k = {n} AND {x}.v <> 3 AND {x}.g > 'a'",
 }
