@@ -49,8 +49,9 @@ fuzz: $(DEV) ## N random queries on Spark, N by its operators alone, and propert
 	$(BIN)/python -m tests.differential.fuzz $(N) --engines spark
 	PLAIT_FUZZ_EXAMPLES=$(N) $(BIN)/python -m pytest tests/property tests/differential/test_shared_way.py
 
-chaos: $(DEV) ## Kill runs at every step and at random moments: results must not show it (KILLS=60)
+chaos: $(DEV) ## Kill runs at every step, at random moments, and while queries change: results must not show it (KILLS=60)
 	$(BIN)/python -m tests.chaos.campaign --kills $(KILLS)
+	$(BIN)/python -m tests.chaos.sequences --count $(KILLS)
 
 bench: $(RUN) ## All benchmarks; one of them: .venv/bin/plait bench NAME
 	$(BIN)/plait bench --all

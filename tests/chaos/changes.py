@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -67,8 +67,10 @@ class ChangingSystem:
         return plait.attach(self.state)
 
     @contextmanager
-    def running(self, failpoint: str | None = None) -> Iterator[None]:
-        """Until it is stopped at the end, or has killed itself."""
+    def running(
+        self, failpoint: str | None = None, *, is_killed: bool = False
+    ) -> Iterator[Callable[[], None]]:
+        """Until it is stopped at the end, has killed itself, or was killed: by what this gives."""
         environment = {key: value for key, value in os.environ.items() if key != VARIABLE} | QUICK_ENVIRONMENT
         if failpoint is not None:
             environment[VARIABLE] = failpoint
@@ -84,8 +86,8 @@ class ChangingSystem:
             try:
                 wait_until(lambda: process.poll() is not None or self._answers())
                 assert process.poll() is None, log.read_text()
-                yield
-                if failpoint is None:
+                yield lambda: os.killpg(process.pid, signal.SIGKILL)
+                if failpoint is None and not is_killed:
                     self.system.stop()
                     assert process.wait(PATIENCE_S) == 0, log.read_text()
                 else:

@@ -54,6 +54,13 @@ def test_families(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", _many(1, slow=range(2, 20)))
+def test_plans_that_differ_in_constants(seed: int, tmp_path: Path) -> None:
+    """Of any class: what is computed as one stays right whoever of them goes."""
+    workload = with_variants(random_workload(seed, [*KINDS], cuts=8), 3, random.Random(seed))
+    _check(workload, tmp_path, random.Random(seed))
+
+
+@pytest.mark.parametrize("seed", _many(1, slow=range(2, 20)))
 def test_by_their_plans(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compute_by_plans(monkeypatch)
     _check(random_workload(seed, [*KINDS], cuts=6), tmp_path, random.Random(seed))

@@ -1,0 +1,102 @@
+"""Sequences of changes under load, with kills: `python -m tests.chaos.sequences --count 60`.
+
+Queries are added to a system and dropped from it while rows arrive. In most of its lives it is killed in the
+middle of a change: at a step of it, or at a moment. In the end every query that is there has the rows of its
+definition from the moment on at which it was added, and those that are gone had no others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from time import sleep
+
+from tests.chaos.changes import ChangingSystem
+from tests.differential.queries import KINDS, OVER_A_QUERY
+from tests.differential.variants import ON_SPARK, with_variants
+from tests.differential.workloads import random_workload
+
+from plait.errors import PlaitError
+
+LIVES = 3
+ENDS = ("stop", "change-prepared", "change-recorded", "change-made", "moment", "moment")
+LONGEST_CHANGE_S = 0.6
+
+
+def sequence(seed: int, folder: Path) -> list[str]:
+    """What is wrong after a sequence of changes. Every third one is on Spark alone."""
+    rng = random.Random(seed)
+    on_spark = seed % 3 == 2
+    kinds = ON_SPARK if on_spark else [kind for kind in KINDS if kind != OVER_A_QUERY][seed % 2 :: 2]
+    workload = with_variants(random_workload(seed, kinds, cuts=LIVES + 2), 1, rng)
+    names = [query.name for query in workload.queries]
+    living = ChangingSystem(workload, folder, len(names) // 2, "spark" if on_spark else "any")
+    present: set[str] = set()
+    for _ in range(LIVES):
+        end = rng.choice(ENDS)
+        failpoint = end if end.startswith("change-") else None
+        with living.running(failpoint, is_killed=end == "moment") as kill:
+            present = living.note_starts()
+            living.arrive()
+            if end == "stop":
+                _changed(living, names, rng)()
+                present = living.note_starts()
+            else:
+                change = Thread(target=_changed(living, names, rng))
+                change.start()
+                if end == "moment":
+                    sleep(rng.uniform(0, LONGEST_CHANGE_S))
+                    kill()
+                change.join()
+    with living.running():
+        present = living.note_starts()
+        living.arrive()
+        living.arrive()
+    living.drain()
+    gone = [name for name in living.starts_us if name not in present]
+    return [*living.wrong(sorted(present)), *living.wrong(gone, whole=False)]
+
+
+def _changed(living: ChangingSystem, names: list[str], rng: random.Random) -> Callable[[], None]:
+    """A change of chance: what is there is known, what comes of it may not be."""
+    there = sorted(query.name for query in living.system.queries())
+    declared = {name.split("#")[0] for name in there}
+    missing = [name for name in names if name not in declared]
+    adds = bool(missing) and (len(there) < 3 or rng.random() < 0.6)
+    some = rng.sample(missing, rng.randint(1, len(missing))) if adds else rng.sample(there, rng.randint(1, 2))
+
+    def change() -> None:
+        with suppress(PlaitError):  # that the system ended, for one
+            if adds:
+                living.add(some)
+            else:
+                living.system.drop(*some, sure=True)
+
+    return change
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    wrong: list[str] = []
+    for seed in range(asked.seed, asked.seed + asked.count):
+        folder = Path(tempfile.mkdtemp(prefix="plait-changes-"))
+        found = sequence(seed, folder)
+        print(f"sequence {seed}: {'wrong, in ' + str(folder) if found else 'right'}", flush=True)  # noqa: T201
+        wrong += found
+        if not found:
+            shutil.rmtree(folder, ignore_errors=True)
+    print("\n\n".join(wrong) if wrong else "all results are those of the definitions")  # noqa: T201
+    raise SystemExit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()
