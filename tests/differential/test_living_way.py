@@ -43,7 +43,7 @@ def _lived(
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 12))])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 5))])
 def test_queries_come_and_go(seed: int, spark: SparkSession, tmp_path: Path) -> None:
     workload = with_variants(random_workload(seed, PLAIN, cuts=5), 1, random.Random(seed))
     living = _lived(workload, seed, spark, tmp_path)
@@ -52,7 +52,7 @@ def test_queries_come_and_go(seed: int, spark: SparkSession, tmp_path: Path) -> 
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 6))])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 4))])
 def test_on_spark_alone(seed: int, spark: SparkSession, tmp_path: Path) -> None:
     workload = woven_workload(seed, cuts=4)
     few = random.Random(seed).sample(workload.queries, 6)
