@@ -25,10 +25,8 @@ class System:
     def queries(self) -> tuple[LiveQuery, ...]:
         return tuple(LiveQuery.from_json(entry) for entry in self._ask({"do": "list"}))
 
-    def add(self, path: str | Path | Source) -> Changed:
-        """Add the queries of a file, or of a text that was read already, as one change."""
-        if isinstance(path, Source):
-            return self._added(path, Path.cwd())
+    def add(self, path: str | Path) -> Changed:
+        """Add the queries of a file, as one change."""
         from plait.language.limits import read_source
 
         return self._added(read_source(Path(path)), Path(path).absolute().parent)

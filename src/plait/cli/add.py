@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 
 import click
 
@@ -42,8 +41,13 @@ def command(file: str, state: str, as_json: bool) -> None:
       plait add more.sql --state /data/state
       echo "CREATE CONTINUOUS QUERY …" | plait add -
     """
+    system = attach(state)
     with progress("adding"):
-        added = attach(state).add(standard_input() if file == STANDARD else Path(file))
+        if file == STANDARD:
+            source = standard_input()
+            added = system.add_text(source.text, source.name)
+        else:
+            added = system.add(file)
     if as_json:
         write_json(asdict(added))
     else:

@@ -72,7 +72,6 @@ class Group:
         scans: Mapping[str, StreamScan],
         parts: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self._scans = scans
         starts = {query.name: query.after_us for query in queries if query.after_us is not None}
         found = families(((query.name, query.plan) for query in queries), scans)
         self._passes = [SelectPass(f"{name}pass_{n}_", each, starts) for n, each in enumerate(found.selects)]

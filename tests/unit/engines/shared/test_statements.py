@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -46,9 +47,11 @@ def test_statements_do_not_become_more_with_queries(
     fetch, fetch_arrow = Database.fetch, Database.fetch_arrow
     for number in (2, 20):
 
-        def counted(database: Database, sql: str, parameters: object = None, at: int = number) -> object:
+        def counted(
+            database: Database, sql: str, parameters: Sequence[object] | None = None, at: int = number
+        ) -> object:
             counts[at] += 1
-            return fetch(database, sql, parameters)  # type: ignore[arg-type]
+            return fetch(database, sql, parameters)
 
         def counted_arrow(database: Database, sql: str, at: int = number) -> object:
             counts[at] += 1
