@@ -10,11 +10,11 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 from tests.differential.arrivals import Row
+from tests.differential.changing_way import Added
 from tests.differential.queries import RandomQuery
 from tests.differential.result_rows import outlet_rows
 from tests.differential.workloads import RandomWorkload
@@ -24,21 +24,7 @@ import plait
 from plait.api import Running
 from plait.runtime.outlets import recorded
 
-EPOCH = datetime(1970, 1, 1)
 RESTARTED = 0.25
-
-
-@dataclass(frozen=True)
-class Lived:
-    """A query of the workload, the name that it had, and the moment after which it saw rows."""
-
-    name: str
-    query: str
-    after_us: int | None
-
-    @property
-    def start(self) -> datetime | None:
-        return None if self.after_us is None else EPOCH + timedelta(microseconds=self.after_us)
 
 
 @dataclass
@@ -48,15 +34,14 @@ class Living:
     spark: SparkSession
     rng: random.Random
     engines: str = "any"
-    planner: str = "plait"
-    live: list[Lived] = field(default_factory=list)
-    dropped: list[Lived] = field(default_factory=list)
+    live: list[Added] = field(default_factory=list)
+    dropped: list[Added] = field(default_factory=list)
     _sql: Path = field(default_factory=Path)
 
     def run(self) -> None:
         queries = self.workload.queries
         first = self.rng.sample(queries, max(1, len(queries) // 2))
-        self.live = [Lived(query.name, query.name, None) for query in first]
+        self.live = [Added(query.name, query.name, None) for query in first]
         self._sql = self.folder / "workload.sql"
         staged = self.folder / "staged"
         replace(self.workload, queries=tuple(first)).write(staged)
@@ -77,7 +62,6 @@ class Living:
                         break
         with self._session() as session:
             session.run(
-                self.planner,
                 engines=self.engines,
                 available_now=True,
                 drain=True,
@@ -85,7 +69,7 @@ class Living:
                 results=self.folder / "results",
             ).wait()
 
-    def rows(self, lived: Lived) -> list[Row]:
+    def rows(self, lived: Added) -> list[Row]:
         return outlet_rows(recorded(self.folder / "state")[lived.name.lower()])
 
     def _change(self, running: Running) -> None:
@@ -102,7 +86,7 @@ class Living:
     def _add(self, running: Running, coming: Sequence[RandomQuery]) -> None:
         changed = running.add_text("\n".join(query.sql for query in coming))
         by_name = {name.split("#")[0].lower(): (name, us) for name, us in changed.added.items()}
-        self.live += [Lived(by_name[q.name][0], q.name, by_name[q.name][1]) for q in coming]
+        self.live += [Added(by_name[q.name][0], q.name, by_name[q.name][1]) for q in coming]
 
     def _next_round(self, staged: Path, number: int, running: Running) -> None:
         expected = {}
@@ -138,7 +122,6 @@ class Living:
         with (
             self._session() as session,
             session.run(
-                self.planner,
                 engines=self.engines,
                 trigger_seconds=0.1,
                 state=self.folder / "state",
