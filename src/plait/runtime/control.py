@@ -53,15 +53,18 @@ class ControlServer:
         self._answer = answer
         self._one_at_a_time = Lock()
         self._socket = socket.socket(socket.AF_UNIX)
-        path.unlink(missing_ok=True)  # of a process that was killed: the state is ours
+        # It gets its name when it listens; what is there by now is of a process that was killed.
+        draft = path.with_name(f"{path.name}.draft")
+        draft.unlink(missing_ok=True)
         try:
-            with _short(path) as name:
+            with _short(draft) as name:
                 before = os.umask(0o177)
                 try:
                     self._socket.bind(name)
                 finally:
                     os.umask(before)
             self._socket.listen(_WAITING)
+            draft.replace(path)
         except OSError as error:
             self._socket.close()
             raise ExternalError(

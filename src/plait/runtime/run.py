@@ -4,10 +4,7 @@ All that can be refused is refused before anything runs, most of it before Spark
 fragment is a StreamingQuery of its own; a stream that several read has an intake beside them, which counts
 its rows and keeps its bad records. A fragment that fails ends by itself, and the others go on.
 
-Queries can be added to a run and dropped from it (`plait.runtime.query_set` says what then runs). A change is
-made while the fragments that it concerns are between two micro-batches: what it needs is made ready, the
-change is written down in the state, and only then does it take effect. Until it is written down all of it can
-be taken back, and after that a start finds it.
+Queries can be added to a run and dropped from it: `plait.runtime.live_queries`.
 
 Draining is a beat at the end of time once all that is there is processed: it tells every query that its
 streams have ended, which closes all windows. That is written down in the state before the first such beat,
@@ -20,7 +17,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from os.path import realpath
 from pathlib import Path
 from threading import Event, Lock, Thread
 from time import monotonic
@@ -28,21 +24,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from plait.catalog import Catalog, revealed
 from plait.deployment.deployment import Deployment
-from plait.deployment.fragments import Fragment, Result
+from plait.deployment.fragments import Fragment
 from plait.deployment.lowering import Engines, check_engines
 from plait.deployment.lowering import fragments as fragments_of
-from plait.errors import InfeasibleError, PlaitError, Source, UserError, closest, reported
+from plait.errors import PlaitError, Source, UserError, reported
 from plait.failpoints import reach
-from plait.plan.nodes import sources_of
 from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
 from plait.runtime.assembly import Assembly, check_results
 from plait.runtime.changes import Addition, Change
 from plait.runtime.control import ControlServer
 from plait.runtime.declarations import declarations_of
-from plait.runtime.outlets import Outlet
-from plait.runtime.query_set import Arrangement, Proposal, QuerySet
+from plait.runtime.live_queries import LiveQueries, after_changes
+from plait.runtime.query_set import Arrangement, QuerySet
+from plait.runtime.refusals import check_admitted, check_apart, check_have_rows, check_known
 from plait.runtime.reporting import report
 from plait.runtime.sinks import MemorySink
 from plait.runtime.snapshot import RunProgress
@@ -123,7 +118,7 @@ class Run:
     def start(self) -> None:
         """Begin, or refuse to. When it returns, all queries run."""
         queries = QuerySet.first(self._arrangement, self._workload, self._checked_fragments())
-        self._check_apart(queries, queries.outlets.values())
+        check_apart(self._state_path, queries.outlets.values(), queries, self._frames)
         try:
             self._begin(queries)
         except PlaitError as error:
@@ -136,24 +131,26 @@ class Run:
         with ExitStack() as opened:
             self._state = self._opened_state(first)
             opened.callback(self._state.close)
-            self._queries = self._after_changes(first)
-            self._veil = Veil(self.workload)
-            ways = {each.name: str(each.way) for each in self._queries.fragments}
+            queries = after_changes(first, self._state)
+            catalog = queries.workload.catalog
+            self._veil = Veil(queries.workload)
+            ways = {each.name: str(each.way) for each in queries.fragments}
             if not self._state.is_new:
-                self._state.check_contents(ways, self._queries.streams, self._queries.read_by)
-            check_results(self._state, self._queries)
+                self._state.check_contents(ways, queries.streams, queries.read_by)
+            check_results(self._state, queries)
             session = self._connect()
             check_file_system(session)
             divide_among(session, len(ways))
             opened.callback(SparkFolderLock(session, self._state.spark_lock).close)
-            sources = Sources(
-                session, self.workload.catalog, self._frames, lambda key: self._state.stream(key).tickets
-            )
-            self._state.prepare(ways, self._queries.streams)
+            sources = Sources(session, catalog, self._frames, lambda key: self._state.stream(key).tickets)
+            self._state.prepare(ways, queries.streams)
             self._assembly = Assembly(self._state, session, sources, opened)
-            self._assembly.begin(self._queries)
+            self._assembly.begin(queries)
             if self._state.is_new:
                 self._state.create()
+            self._live = LiveQueries(
+                queries, self._state, self._assembly, self._frames, self._start_new, STOP_LIMIT_SECONDS
+            )
             opened.callback(self._stop_all)
             self._began = monotonic()
             self._start(self._works, self._first_trigger())
@@ -163,128 +160,40 @@ class Run:
     @property
     def workload(self) -> Workload:
         """The queries as they are now."""
-        return self._queries.workload
+        return self._live.now.workload
 
     # Changes
 
     def add(self, addition: Addition) -> Change:
         """Compute the queries of a text too, from the next micro-batches on. It is one change, whatever their
         number."""
-        with self._changing, self._veiled():
-            self._check_changeable()
-            proposal = self._queries.proposed(addition)
-            readers = {
-                stream: result.query
-                for result in proposal.results
-                for stream in sorted(sources_of(result.plan)[0])
-            }
-            self._check_have_rows(readers, proposal.workload.catalog)
-            joining = self._queries.joined_by(proposal)
-            with self._between_batches(joining):
-                starts = self._starts(proposal, joining)
-                then = self._queries.with_added(proposal, starts)
-                self._check_apart(then, [then.outlets[name.lower()] for name in starts])
-                change = Change(then.changes, addition, starts, (), self._next_batches(joining))
-                self._make(change, then)
-            return change
+        with self._changed():
+            return self._live.add(addition)
 
     def drop(self, names: Sequence[str], *, sure: bool = False) -> Change:
         """Compute these queries no more. Their results stay. `sure`: also if others read them."""
-        with self._changing, self._veiled():
-            self._check_changeable()
-            queries = self._queries
-            dropped = tuple(dict.fromkeys(queries.query(name).name for name in names))
-            if not sure:
-                queries.check_unread(dropped)
-            concerned = [
-                each.name
-                for each in queries.fragments
-                if any(result.query in dropped for result in each.results)
-            ]
-            with self._between_batches(concerned):
-                batches = self._next_batches(concerned)
-                then = queries.without(dropped, batches)
-                self._make(Change(then.changes, None, {}, dropped, batches), then)
-            return self._state.manifest.changes[-1]
+        with self._changed():
+            return self._live.drop(names, sure=sure)
 
-    def _make(self, change: Change, then: QuerySet) -> None:
-        """Take another set of queries for the one that there is: as a whole, or not at all."""
-        now = self._queries
-        known = {each.name for each in now.fragments}
-        new = [each.name for each in then.fragments if each.name not in known]
-        self._state.prepare_anew(new, {*then.streams} - {*now.streams})
-        prepared = self._assembly.prepare(now, then)
-        try:
-            reach("change-prepared")
-            self._state.add(change)
-        except BaseException:
-            self._assembly.take_back(prepared, now)
-            raise
-        reach("change-recorded")
-        self._queries = then
-        self._veil = Veil(self.workload)
-        begun = self._assembly.adopt(prepared, then)
-        for run in prepared.gone:
-            run.request_stop()
-        self._start_new(begun)
-        reach("change-made")
-        for run in prepared.gone:
-            Thread(target=run.stop, args=(STOP_LIMIT_SECONDS,), daemon=True).start()
+    @contextmanager
+    def _changed(self) -> Iterator[None]:
+        with self._changing:
+            try:
+                self._check_changeable()
+                yield
+            except PlaitError as error:
+                raise self._veil.over(error) from None
+            except SPARK_ERRORS as error:
+                raise self._veil.over(explained(error, "the change")) from None
 
     def _start_new(self, works: Iterable[StreamingWork]) -> None:
         """Start what a change brings. What cannot be started has failed, as if it had later."""
+        self._veil = Veil(self.workload)
         for work in works:
             try:
                 self._start([work], self.extent.trigger_seconds)
             except SPARK_ERRORS as error:
                 work.error = self._veil.over(explained(error, work.label))
-
-    def _after_changes(self, queries: QuerySet) -> QuerySet:
-        """The set that there was when the last run ended."""
-        for change in self._state.manifest.changes:
-            if change.addition is not None:
-                proposal = queries.proposed(change.addition)
-                if {query.name for query in proposal.queries} != change.added.keys():
-                    raise self._state.damaged(f"change {change.id} added other queries")
-                queries = queries.with_added(proposal, change.added)
-            else:
-                queries = queries.without(change.dropped, change.batches)
-        return queries
-
-    @contextmanager
-    def _between_batches(self, fragments: Iterable[str]) -> Iterator[None]:
-        with ExitStack() as held:
-            for name in sorted(fragments):
-                run = self._assembly.run_of(name)
-                run.watch()
-                if run.error is not None:
-                    raise UserError(
-                        "fragment-failed",
-                        f"{run.label} has failed, and cannot be changed",
-                        detail=run.error.message,
-                        hint="mend that and start again",
-                    )
-                held.enter_context(run.between_batches(STOP_LIMIT_SECONDS))
-            yield
-
-    def _starts(self, proposal: Proposal, joining: Mapping[str, Sequence[Result]]) -> dict[str, int | None]:
-        """The moments after which queries see rows: the greatest event times that their streams have
-        brought. Those that a fragment is joined by go by what that has seen."""
-        seen_us = {
-            result.query: self._assembly.seen_us(name)
-            for name, results in joining.items()
-            for result in results
-        }
-        starts: dict[str, int | None] = {}
-        for result in proposal.results:
-            read = [stream.lower() for stream in sources_of(result.plan)[0]]
-            own = seen_us.get(result.query)
-            reached = [self._assembly.arrived_us(key) if own is None else own.get(key) for key in read]
-            starts[result.query] = max((us for us in reached if us is not None), default=None)
-        return starts
-
-    def _next_batches(self, fragments: Iterable[str]) -> dict[str, int]:
-        return {name: self._assembly.run_of(name).next_batch for name in fragments}
 
     def _check_changeable(self) -> None:
         if self.extent.available_now:
@@ -296,18 +205,9 @@ class Run:
         if self._is_ending or self._stop_wanted.is_set() or self._drain_now.is_set():
             raise UserError("ending", "the run is about to end, and takes no changes")
 
-    @contextmanager
-    def _veiled(self) -> Iterator[None]:
-        try:
-            yield
-        except PlaitError as error:
-            raise self._veil.over(error) from None
-        except SPARK_ERRORS as error:
-            raise self._veil.over(explained(error, "the change")) from None
-
     def listed(self) -> list[dict[str, Any]]:
         """The queries, how they run, and since when."""
-        queries = self._queries
+        queries = self._live.now
         ways = {result.query: each for each in queries.fragments for result in each.results}
         progress = {query.name: query for query in self.snapshot().queries}
         return [
@@ -388,23 +288,13 @@ class Run:
     def _checked_fragments(self) -> tuple[Fragment, ...]:
         catalog = self._workload.catalog
         self._check_extent()
-        for name in self._frames:
-            if name not in catalog.streams:
-                names = [stream.name for stream in catalog.streams.values()]
-                raise UserError("unknown-stream", f"there is no stream `{name}`", hint=closest(name, names))
-        if not self._deployment.queries:
-            raise UserError("no-queries", "there is no query to run", hint="see docs/language.md")
-        if not self._deployment.admitted:
-            reason = self._deployment.queries[0].reason
-            raise InfeasibleError("not-admitted", "no query can be run", detail=reason)
+        check_known(self._frames, catalog)
+        check_admitted(self._deployment)
         how = self._arrangement
         fragments = fragments_of(self._deployment, catalog, together=how.together, engines=how.engines)
         check_engines(fragments, self._workload, how.engines)
-        readers: dict[str, str] = {}  # a query of each stream
-        for result in (result for fragment in fragments for result in fragment.results):
-            for name in sorted(sources_of(result.plan)[0]):
-                readers.setdefault(name, result.query)
-        self._check_have_rows(readers, catalog)
+        results = [result for fragment in fragments for result in fragment.results]
+        check_have_rows(results, catalog, self._frames)
         return fragments
 
     def _check_extent(self) -> None:
@@ -414,43 +304,6 @@ class Run:
             )
         if self.extent.for_seconds is not None and not self.extent.for_seconds >= 0:
             raise UserError("run-time", "the time to run for is no length of time", hint="for example 60.0")
-
-    def _check_apart(self, queries: QuerySet, outlets: Iterable[Outlet]) -> None:
-        """What is written below the folder of a stream would be taken for files of the stream."""
-        written = {self._state_path: "the state"}
-        for outlet in outlets:
-            if outlet.folder is not None:  # which many queries may share
-                written.setdefault(outlet.folder, f"the results of `{outlet.query}`")
-        places = {Path(realpath(path)): what for path, what in written.items()}
-        for key in sorted({*queries.streams} - self._frames.keys()):
-            stream = queries.workload.catalog.stream(key)
-            if stream.connector != "files":
-                continue
-            folder = Path(realpath(revealed(stream.options["path"])))
-            what = next((what for path, what in places.items() if path.is_relative_to(folder)), None)
-            if what is not None:
-                raise UserError(
-                    "folder-in-source",
-                    f"{what} would be written into the folder that the stream `{stream.name}` is read from",
-                    hint="name another with --state or --results, or give the stream its own folder",
-                )
-
-    def _check_have_rows(self, readers: Mapping[str, str], catalog: Catalog) -> None:
-        """Of each stream that is read, a query is given."""
-        without = []
-        for name, query in readers.items():
-            stream = catalog.stream(name)
-            if not stream.connector and name.lower() not in self._frames:
-                error = UserError(
-                    "no-connector",
-                    f"the stream `{stream.name}`, which query `{query}` reads, has no connector",
-                    hint="give it one, such as WITH (connector = 'files', …), or run it in Python "
-                    f"with streams={{'{stream.name}': DataFrame}}",
-                    span=stream.span,
-                )
-                without.append(error)
-        if without:
-            raise reported(without)
 
     def _opened_state(self, queries: QuerySet) -> StateFolder:
         return StateFolder.open(

@@ -1,0 +1,147 @@
+"""The queries of a run, which come and go while it goes on.
+
+A change is made while the fragments that it concerns are between two micro-batches: what it needs is made
+ready, the change is written down in the state, and only then does it take effect. Until it is written down
+all of it can be taken back, and after that a start finds it. `plait.runtime.query_set` says what runs then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from threading import Thread
+
+from plait.deployment.fragments import Result
+from plait.errors import UserError
+from plait.failpoints import reach
+from plait.plan.nodes import sources_of
+from plait.runtime.assembly import Assembly
+from plait.runtime.changes import Addition, Change
+from plait.runtime.query_set import Proposal, QuerySet
+from plait.runtime.refusals import check_apart, check_have_rows
+from plait.runtime.state import StateFolder
+from plait.runtime.streaming_work import StreamingWork
+
+
+class LiveQueries:
+    """The set as it is now, and the assembly that runs it. One change at a time may be made. `given` are the
+    streams that have frames, by key; `start` starts what a change brings."""
+
+    def __init__(
+        self,
+        queries: QuerySet,
+        state: StateFolder,
+        assembly: Assembly,
+        given: Collection[str],
+        start: Callable[[Iterable[StreamingWork]], None],
+        stop_limit_seconds: float,
+    ) -> None:
+        self.now = queries
+        self._state = state
+        self._assembly = assembly
+        self._given = given
+        self._start = start
+        self._stop_limit_seconds = stop_limit_seconds
+
+    def add(self, addition: Addition) -> Change:
+        """Compute the queries of a text too, from the next micro-batches on. It is one change, whatever their
+        number."""
+        proposal = self.now.proposed(addition)
+        check_have_rows(proposal.results, proposal.workload.catalog, self._given)
+        joining = self.now.joined_by(proposal)
+        with self._between_batches(joining):
+            starts = self._starts(proposal, joining)
+            then = self.now.with_added(proposal, starts)
+            outlets = [then.outlets[name.lower()] for name in starts]
+            check_apart(self._state.path, outlets, then, self._given)
+            change = Change(then.changes, addition, starts, (), self._next_batches(joining))
+            self._make(change, then)
+        return change
+
+    def drop(self, names: Sequence[str], *, sure: bool) -> Change:
+        """Compute these queries no more. Their results stay. `sure`: also if others read them."""
+        dropped = tuple(dict.fromkeys(self.now.query(name).name for name in names))
+        if not sure:
+            self.now.check_unread(dropped)
+        concerned = [
+            each.name
+            for each in self.now.fragments
+            if any(result.query in dropped for result in each.results)
+        ]
+        with self._between_batches(concerned):
+            batches = self._next_batches(concerned)
+            then = self.now.without(dropped, batches)
+            change = Change(then.changes, None, {}, dropped, batches)
+            self._make(change, then)
+        return change
+
+    def _make(self, change: Change, then: QuerySet) -> None:
+        """Take another set of queries for the one that there is: as a whole, or not at all."""
+        known = {each.name for each in self.now.fragments}
+        new = [each.name for each in then.fragments if each.name not in known]
+        self._state.prepare_anew(new, {*then.streams} - {*self.now.streams})
+        prepared = self._assembly.prepare(self.now, then)
+        try:
+            reach("change-prepared")
+            self._state.add(change)
+        except BaseException:
+            self._assembly.take_back(prepared, self.now)
+            raise
+        reach("change-recorded")
+        self.now = then
+        begun = self._assembly.adopt(prepared, then)
+        for run in prepared.gone:
+            run.request_stop()
+        self._start(begun)
+        reach("change-made")
+        for run in prepared.gone:
+            Thread(target=run.stop, args=(self._stop_limit_seconds,), daemon=True).start()
+
+    @contextmanager
+    def _between_batches(self, fragments: Iterable[str]) -> Iterator[None]:
+        with ExitStack() as held:
+            for name in sorted(fragments):
+                run = self._assembly.run_of(name)
+                run.watch()
+                if run.error is not None:
+                    raise UserError(
+                        "fragment-failed",
+                        f"{run.label} has failed, and cannot be changed",
+                        detail=run.error.message,
+                        hint="mend that and start again",
+                    )
+                held.enter_context(run.between_batches(self._stop_limit_seconds))
+            yield
+
+    def _starts(self, proposal: Proposal, joining: Mapping[str, Sequence[Result]]) -> dict[str, int | None]:
+        """The moments after which queries see rows: the greatest event times that their streams have
+        brought. Those that a fragment is joined by go by what that has seen."""
+        seen_us = {
+            result.query: self._assembly.seen_us(name)
+            for name, results in joining.items()
+            for result in results
+        }
+        starts: dict[str, int | None] = {}
+        for result in proposal.results:
+            read = [stream.lower() for stream in sources_of(result.plan)[0]]
+            own = seen_us.get(result.query)
+            reached = [self._assembly.arrived_us(key) if own is None else own.get(key) for key in read]
+            starts[result.query] = max((us for us in reached if us is not None), default=None)
+        return starts
+
+    def _next_batches(self, fragments: Iterable[str]) -> dict[str, int]:
+        return {name: self._assembly.run_of(name).next_batch for name in fragments}
+
+
+def after_changes(first: QuerySet, state: StateFolder) -> QuerySet:
+    """The set that there was when the last run over a state ended."""
+    queries = first
+    for change in state.manifest.changes:
+        if change.addition is not None:
+            proposal = queries.proposed(change.addition)
+            if {query.name for query in proposal.queries} != change.added.keys():
+                raise state.damaged(f"change {change.id} added other queries")
+            queries = queries.with_added(proposal, change.added)
+        else:
+            queries = queries.without(change.dropped, change.batches)
+    return queries
