@@ -183,7 +183,7 @@ class Run:
                 yield
             except PlaitError as error:
                 raise self._veil.over(error) from None
-            except SPARK_ERRORS as error:
+            except (OSError, *SPARK_ERRORS) as error:
                 raise self._veil.over(explained(error, "the change")) from None
 
     def _start_new(self, works: Iterable[StreamingWork]) -> None:
@@ -340,11 +340,18 @@ class Run:
         # To drain and to run for a time is to drain after that time.
         while not (self._stop_wanted.is_set() or self._drain_now.is_set()):
             self._watch()
-            if monotonic() >= deadline or not any(run.is_active for run in self._assembly.fragments):
+            if monotonic() >= deadline or self._has_nothing_active:
                 break
             self._beat_idle_streams()
             self._stop_wanted.wait(min(_WATCH_SECONDS, max(0.0, deadline - monotonic())))
         return False
+
+    @property
+    def _has_nothing_active(self) -> bool:
+        if any(run.is_active for run in self._assembly.fragments):
+            return False
+        with self._changing:  # which may have stopped one, to start it again
+            return not any(run.is_active for run in self._assembly.fragments)
 
     def _process_available(self, deadline: float = math.inf) -> bool:
         """Wait for all works to process what is there; those that end by themselves then have ended. Whether
