@@ -8,6 +8,7 @@ import os
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +19,7 @@ from hypothesis import HealthCheck, note, settings
 from hypothesis import given as given_by
 from hypothesis import strategies as st
 from tests.differential import shared_way
-from tests.differential.arrivals import StoredStream
+from tests.differential.arrivals import SECOND_US, StoredStream
 from tests.differential.harness import definition
 from tests.differential.queries import KINDS, RandomQuery
 from tests.differential.result_rows import published_rows
@@ -29,7 +30,7 @@ from tests.workloads.trunks import compute_by_plans
 
 from plait import language
 from plait.batches import Batch, BatchRows
-from plait.engines.shared import tree
+from plait.engines.shared import ticks, tree
 from plait.engines.shared.group import SharedQuery
 from plait.engines.shared.trunk import Trunk
 from plait.evaluator import StoredData, difference, evaluate
@@ -98,14 +99,60 @@ def test_rows_that_no_query_wants_make_no_difference(tmp_path: Path) -> None:
 
 def test_sums_of_few_pieces_are_those_of_prefix_sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Prefix sums are for groups that have rows most of the time."""
-    monkeypatch.setattr(tree, "_FEW", -1)
-    monkeypatch.setattr(tree, "_SPARSE", 0)
-    workload = with_variants(random_workload(40, ("aggregate",) * 6), 3, random.Random(40))
+    monkeypatch.setattr(ticks, "_FEW", -1)
+    monkeypatch.setattr(ticks, "_SPARSE", 0)
+    check_aggregates(40, tmp_path)
+
+
+@pytest.mark.parametrize(("seed", "block"), [(41, 1), (42, 2), (43, 3), (44, 5)])
+def test_sums_of_blocks_are_those_of_pieces(
+    seed: int, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks are for windows that hold many pieces."""
+    monkeypatch.setattr(ticks, "_FEW", -1)
+    monkeypatch.setattr(ticks, "_SPARSE", 0)
+    monkeypatch.setattr(ticks, "_BLOCK", block)
+    monkeypatch.setattr(ticks, "_LONG", 0)
+    check_aggregates(seed, tmp_path)
+
+
+def check_aggregates(seed: int, folder: Path) -> None:
+    workload = with_variants(random_workload(seed, ("aggregate",) * 6), 3, random.Random(seed))
     expected = definition(workload)
-    with HandedOver(workload, tmp_path) as given:
-        ran = shared_way.run(given, tmp_path)
+    with HandedOver(workload, folder) as given:
+        ran = shared_way.run(given, folder)
     for query in workload.queries:
         assert not difference(expected[query.name], ran.rows(query.name)), query
+
+
+def test_a_backlog_of_long_windows(tmp_path: Path) -> None:
+    """A row a second for a day, and windows of a day that move on every 10 seconds."""
+    windows = "FROM s [RANGE 1 DAY SLIDE 10 SECONDS]"
+    workload = language.load_text(
+        "CREATE STREAM s (v INT, at TIMESTAMP, WATERMARK FOR at AS at);"
+        f"CREATE CONTINUOUS QUERY counts AS SELECT window_end, count(*) AS n {windows};"
+        f"CREATE CONTINUOUS QUERY greatest AS SELECT window_end, max(v) AS n {windows};"
+    )
+    queries = [
+        SharedQuery(query.name, stream_of(canonicalise(query.plan))) for query in workload.queries.values()
+    ]
+    scans = {"s": StreamScan("s", (Field("v", INT),))}
+    seconds = range(1, 86_401)
+    rows = pa.table(
+        {"c0": pa.array(seconds, pa.int32()), "t": pa.array([second * SECOND_US for second in seconds])}
+    )
+    given: dict[str, dict[object, object]] = {}
+
+    def publish(results: Sequence[BatchRows]) -> None:
+        for name in workload.queries:
+            given[name] = {row[0]: row[1] for row in published_rows(results, name)}
+
+    with closing(Trunk(queries, workload.catalog.streams, scans, tmp_path / "trunk.duckdb")) as trunk:
+        trunk.apply(Batch(0), {"s": rows}, {}, publish)
+    before: dict[object, object] = {
+        datetime.fromtimestamp(tick, UTC).replace(tzinfo=None): tick - 1 for tick in seconds[9::10]
+    }
+    assert given == {"counts": before, "greatest": before}
 
 
 def test_ticks_before_the_offset_of_a_window(tmp_path: Path) -> None:

@@ -4,12 +4,11 @@ A batch adds partials of its rows: one for each piece of time, variant of the pr
 watermark moves, the ticks that it has passed are answered by statements whose number does not depend on the
 number of queries or windows:
 
-1. Which ticks there are: those of each window that hold a piece with rows. Each is a range of pieces,
-   `(low, high]`. Only pieces are looked at that a window can hold that has a tick now: a long window costs
-   little until its tick comes.
-2. The finals of all windows, once. Where all that a window needs is exact, and most groups have rows in most
-   pieces, by prefix sums: the sums up to `high` less those up to `low`, of every group. Otherwise the pieces
-   of each range are put together.
+1. Which ticks there are: those of each window that hold a piece with rows (`plait.engines.shared.ticks`).
+   Only pieces are looked at that a window can hold that has a tick now: a long window costs little until its
+   tick comes.
+2. The finals of all windows, once: by prefix sums where all that a window needs is exact, and most groups
+   have rows in most pieces; otherwise the pieces of each tick are put together.
 3. One statement a shape turns the finals of its queries' windows into result rows, each with its query.
 
 What is needed of a group that has no rows in a range is nothing: it gives no row.
@@ -29,9 +28,10 @@ import pyarrow as pa
 from plait.engines.duckdb import Database
 from plait.engines.incremental.bands import BEGINNING_US, Band
 from plait.engines.incremental.state import StateTable
-from plait.engines.incremental.statements import is_in_gap, within
+from plait.engines.incremental.statements import is_in_gap
 from plait.engines.shared.askers import NO_STARTS, Asker, AskerTable, asker_tables, create_table
 from plait.engines.shared.routing import Routing, wanted_counts
+from plait.engines.shared.ticks import Ticks, merge_sql
 from plait.expressions.aggregates import AggregateCall, aggregate_type
 from plait.expressions.duckdb import to_duckdb, type_to_duckdb
 from plait.expressions.types import Kind
@@ -44,15 +44,12 @@ from plait.windows.beginnings import first_tick_us
 from plait.windows.edges import Progression, united
 from plait.windows.partials import ROWS, Partial, PartialKind, partials_of
 
-# Prefix sums of so many rows are made without a thought; of more, if at least every so many has a partial.
-_FEW = 5_000_000
-_SPARSE = 4
 # A coarser tree takes a finer one's partials if there are so many times as many rows.
 _WORTH_IT = 4
 
 
 @dataclass(frozen=True)
-class Target:
+class _Target:
     """What finals are computed for: a window over the rows of a variant of the predicate."""
 
     variant: int
@@ -99,7 +96,7 @@ class Tree:
         self._calls = numbered(call for m in members for call in m.aggregates)
         selections = dict.fromkeys(m.selection for m in served)
         self._variants = {each: identity.of_selection(each, self._key.scan) for each in selections}
-        targets = [Target(self._variants[m.selection], m.window) for m in members]
+        targets = [_Target(self._variants[m.selection], m.window) for m in members]
         self._targets = numbered(targets)
         self._askers = asker_tables(
             name,
@@ -181,7 +178,7 @@ class Tree:
         """Partials made of those of a finer tree."""
         keys = [f"n.k{finer._key.keys.index(key)} AS k{n}" for n, key in enumerate(self._key.keys)]
         kept = [
-            f"{_merge_sql(each, f'n.p{finer._partials[each]}')}::{_partial_type(each)} AS p{n}"
+            f"{merge_sql(each, f'n.p{finer._partials[each]}')}::{_partial_type(each)} AS p{n}"
             for each, n in self._partials.items()
         ]
         variants = ", ".join(
@@ -235,14 +232,8 @@ class Tree:
         if not closing:
             return
         pieces = Band(before_us - max(window.range_us for window in closing), now_us)
-        edges, ticks = f"{self._name}_edges", f"{self._name}_ticks"
-        database.execute(
-            f"CREATE OR REPLACE TEMP TABLE {edges} AS "
-            "SELECT edge, row_number() OVER (ORDER BY edge) AS place "
-            f"FROM (SELECT DISTINCT edge FROM {self._name} WHERE {within('edge', pieces)})"
-        )
-        database.execute(f"CREATE OR REPLACE TEMP TABLE {ticks} AS {self._ticks(edges, before_us, now_us)}")
-        is_dense = self._is_dense(database, edges, pieces)
+        self._ticks.find(database, pieces, before_us, now_us)
+        is_dense = self._ticks.are_dense(database, pieces)
         for by_prefix in (True, False):
             asking = {
                 statement: askers
@@ -250,8 +241,13 @@ class Tree:
                 if (statement.exact and is_dense) is by_prefix
             }
             if asking:
-                finals = self._finals(edges, ticks, pieces, asking, by_prefix=by_prefix)
-                yield from self._results(database, finals, asking)
+                targets = self._targets_of(asking)
+                if by_prefix:
+                    merged = self._ticks.by_prefix(pieces, targets)
+                else:
+                    in_blocks = self._ticks.are_long(database)
+                    merged = self._ticks.by_pieces(pieces, targets, in_blocks=in_blocks)
+                yield from self._results(database, self._finals(merged, asking), asking)
 
     def _results(
         self, database: Database, finals: str, asking: Mapping[_Statement, AskerTable]
@@ -267,90 +263,14 @@ class Tree:
                 x = f"NOT MATERIALIZED (SELECT {columns} FROM {stored})"
             yield askers.queries, database.fetch_arrow(self._shaped(x, statement, askers))
 
-    def _is_dense(self, database: Database, edges: str, pieces: Band) -> bool:
-        """Whether most groups have rows in most pieces: prefix sums have a row for each of both."""
-        partials = f"FROM {self._name} WHERE {within('edge', pieces)}"
-        ((count,),) = database.fetch(f"SELECT count(*) {partials}")
-        ((places,),) = database.fetch(f"SELECT count(*) FROM {edges}")
-        if count * places <= _FEW:
-            return True
-        group = ", ".join(["variant", *self._key_names])
-        ((groups,),) = database.fetch(f"SELECT count(*) FROM (SELECT DISTINCT {group} {partials})")
-        return bool(groups * places <= max(_FEW, _SPARSE * count))
+    def _targets_of(self, asking: Mapping[_Statement, AskerTable]) -> str | None:
+        """What statements ask about, where that is not all."""
+        if len(self._askers) == 1:
+            return None
+        return " UNION ".join(f"SELECT target FROM {askers.name}" for askers in asking.values())
 
-    def _ticks(self, edges: str, before_us: int, now_us: int) -> str:
-        # The first tick after a time. The remainder is taken twice: that of a negative number is negative.
-        after = "{0} - (({0} - o) % s + s) % s + s"
-        before = f"{before_us}::BIGINT"
-        first = after.format(f"greatest(edge, {before})")
-        return (
-            "WITH x AS (SELECT DISTINCT target, variant, r, "
-            f"unnest(generate_series({first}, least(edge + r, {now_us}), s)) AS tick "
-            f"FROM {self._windows} JOIN {edges} ON edge > {before} - r "
-            f"WHERE {after.format(before)} <= {now_us}) "
-            "SELECT target, variant, tick, high.place AS high, coalesce(low.place, 0) AS low FROM x "
-            f"ASOF JOIN {edges} AS high ON x.tick > high.edge "
-            f"ASOF LEFT JOIN {edges} AS low ON x.tick - x.r > low.edge"
-        )
-
-    def _merged(self, pieces: Band) -> str:
-        """The partials of each of these pieces, variant and group as one row."""
-        groups = ["edge", "variant", *self._key_names]
-        columns = zip(self._partials, self._stored, strict=True)
-        kept = [f"{_merge_sql(each, column)} AS p{n}" for n, (each, column) in enumerate(columns)]
-        return (
-            f"SELECT {', '.join([*groups, *kept])} FROM {self._name} WHERE {within('edge', pieces)} "
-            f"GROUP BY {', '.join(groups)}"
-        )
-
-    def _prefix_finals(self, edges: str, ticks: str, pieces: Band) -> str:
-        """The exact partials of each tick, by prefix sums."""
-        exact = [n for each, n in self._partials.items() if each.is_exact]
-        group = ["variant", *self._key_names]
-        same = [f"{{0}}.{name} IS NOT DISTINCT FROM {{1}}.{name}" for name in group]
-        sums = [
-            f"sum(coalesce(m.p{n}, 0)) OVER (PARTITION BY {', '.join(f'g.{name}' for name in group)} "
-            f"ORDER BY e.place) AS p{n}"
-            for n in exact
-        ]
-        differences = [f"high.p{n} - coalesce(low.p{n}, 0) AS p{n}" for n in exact]
-        return (
-            f"WITH m AS MATERIALIZED ({self._merged(pieces)}), "
-            f"g AS (SELECT DISTINCT {', '.join(group)} FROM m), "
-            f"c AS MATERIALIZED (SELECT e.place, {', '.join([*(f'g.{name}' for name in group), *sums])} "
-            f"FROM {edges} AS e CROSS JOIN g LEFT JOIN m ON m.edge = e.edge AND "
-            f"{' AND '.join(same).format('m', 'g')}) "
-            f"SELECT t.target, t.tick, {', '.join([*(f'high.{name}' for name in group), *differences])} "
-            f"FROM {ticks} AS t JOIN c AS high ON high.place = t.high AND high.variant = t.variant "
-            f"LEFT JOIN c AS low ON low.place = t.low AND {' AND '.join(same).format('low', 'high')} "
-            "WHERE high.p0 > coalesce(low.p0, 0)"
-        )
-
-    def _joined_finals(self, edges: str, ticks: str, pieces: Band) -> str:
-        """All partials of each tick, from the pieces that it is made of."""
-        group = ["target", "tick", *(f"m.{name}" for name in ("variant", *self._key_names))]
-        kept = [f"{_merge_sql(each, f'm.p{n}')} AS p{n}" for each, n in self._partials.items()]
-        return (
-            f"SELECT {', '.join([*group, *kept])} FROM (SELECT target, variant, tick, "
-            f"unnest(generate_series(low + 1, high)) AS place FROM {ticks}) AS t "
-            f"JOIN {edges} AS e USING (place) "
-            f"JOIN ({self._merged(pieces)}) AS m ON m.edge = e.edge AND m.variant = t.variant "
-            f"GROUP BY {', '.join(group)}"
-        )
-
-    def _finals(
-        self,
-        edges: str,
-        ticks: str,
-        pieces: Band,
-        asking: Mapping[_Statement, AskerTable],
-        *,
-        by_prefix: bool,
-    ) -> str:
-        """What statements need of the windows that their queries ask about."""
-        asked = " UNION ".join(f"SELECT target FROM {askers.name}" for askers in asking.values())
-        wanted = f"(SELECT * FROM {ticks} WHERE target IN ({asked}))" if len(self._askers) > 1 else ticks
-        merged = (self._prefix_finals if by_prefix else self._joined_finals)(edges, wanted, pieces)
+    def _finals(self, merged: str, asking: Mapping[_Statement, AskerTable]) -> str:
+        """What statements need of the partials of ticks."""
         names = dict.fromkeys(name for statement in asking for name in statement.columns)
         keys = [f"f.{name}" for name in self._key_names]
         calls = [f"{self._final_sql(call)} AS a{n}" for call, n in self._calls.items() if f"a{n}" in names]
@@ -395,6 +315,10 @@ class Tree:
             case _:
                 return first
 
+    @cached_property
+    def _ticks(self) -> Ticks:
+        return Ticks(self._name, self._windows, self._key_names, self._partials, self._stored)
+
     @property
     def _windows(self) -> str:
         return f"{self._name}_windows"
@@ -428,15 +352,6 @@ def _partial_sql(partial: Partial, references: Sequence[str]) -> str:
     if partial.filter is not None:
         condition = f" FILTER (WHERE {to_duckdb(partial.filter, references)})"
     return f"{partial.kind}({argument}){condition}"
-
-
-def _merge_sql(partial: Partial, column: str) -> str:
-    """Several partials as one."""
-    return (
-        f"{partial.kind}({column})"
-        if partial.kind in (PartialKind.MIN, PartialKind.MAX)
-        else f"sum({column})"
-    )
 
 
 def _partial_type(partial: Partial) -> str:
