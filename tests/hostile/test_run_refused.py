@@ -30,7 +30,8 @@ from plait.runtime.journal import Journal
 from plait.runtime.lock import FolderLock
 from plait.runtime.outlets import outlets_of, record
 from plait.runtime.results_folder import MARKER
-from plait.runtime.state import FORMAT, LOCK, MANIFEST, FragmentFolder, StateFolder, StreamFolder
+from plait.runtime.state import FORMAT, FragmentFolder, StateFolder, StreamFolder
+from plait.runtime.state_key import LOCK, MANIFEST
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

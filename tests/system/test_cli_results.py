@@ -24,10 +24,10 @@ from plait.plan.nodes import Field, StreamScan
 from plait.runtime.outlets import Outlet, record
 from plait.runtime.shared_results import SharedSink
 from plait.runtime.sinks import Sink, sink_for
+from plait.runtime.state_key import StateKey
 from plait.workload import Query
 
 SCHEMA = arrow_schema(["plug", "room"], [INT, STRING])
-STATE_ID = "state-1"
 
 
 def query(name: str, kind: SinkKind = SinkKind.PARQUET) -> Query:
@@ -52,7 +52,8 @@ def rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sink:
     queries = [query("Rooms"), query("quiet", SinkKind.JSON), query("shown", SinkKind.CONSOLE)]
     outlets = [outlet_of(each, results) for each in queries]
     record(state, outlets)
-    sink, *_ = [sink_for(q.sink, outlet, STATE_ID, never) for q, outlet in zip(queries, outlets, strict=True)]
+    key = StateKey("state-1", state.absolute())
+    sink, *_ = [sink_for(q.sink, outlet, key, never) for q, outlet in zip(queries, outlets, strict=True)]
     sink.publish(0, rows(1, 2))
     sink.publish(3, rows(3))
     return sink

@@ -212,7 +212,7 @@ def test_a_query_that_fails_does_not_stop_the_others(
 
 def test_results_are_not_started_twice(session: plait.Session, folder: Path) -> None:
     finish(session, folder)
-    with pytest.raises(UserError, match="belong to another state folder"):
+    with pytest.raises(UserError, match="for the results of another state folder"):
         start(session, folder, state=folder / "other")
     assert not (folder / "other").exists()
     for file in (folder / "results" / "high").iterdir():

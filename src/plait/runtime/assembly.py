@@ -210,12 +210,12 @@ class Assembly:
             elif result.query in known:
                 own[result.query] = known[result.query]
             else:
-                sink = sink_for(queries.sinks[result.query], outlet, self._state.id, self._write_frame)
+                sink = sink_for(queries.sinks[result.query], outlet, self._state.key, self._write_frame)
                 own[result.query] = _opened(sink, self._opened)
         shared = []
         for folder, members in sharing.items():
             first, names = members[0], [outlet.query for outlet in members]
-            results_folder.claim(folder, self._state.id, first.owner)
+            results_folder.claim(folder, self._state.key, first.owner)
             shared.append((frozenset(names), SharedSink(folder, first.columns, first.types, names)))
         computed = {result.query for result in fragment.results}
         until = {query: batch for query, batch in queries.silent.items() if query in computed}
@@ -278,7 +278,7 @@ def check_results(state: StateFolder, queries: QuerySet) -> None:
 
 def _check_folder(state: StateFolder, outlet: Outlet, rows: int) -> None:
     if outlet.folder is not None:
-        results_folder.check(outlet.folder, state.id, outlet.owner)
+        results_folder.check(outlet.folder, state.key, outlet.owner)
         if rows and not state.is_new and not (outlet.folder / results_folder.MARKER).exists():
             raise UserError(
                 "results-gone",

@@ -186,8 +186,10 @@ def record(state: Path, outlets: Iterable[Outlet]) -> None:
 def _check_place(before: Outlet, now: Outlet, state_id: str) -> None:
     if now.folder == before.folder or before.folder is None or not batch_files(before.folder):
         return
-    if now.folder is not None and owner_of(now.folder) == (state_id, now.owner) and batch_files(now.folder):
-        return  # moved, or copied
+    if now.folder is not None:
+        owner = owner_of(now.folder)
+        if owner is not None and owner.is_same(state_id, now.owner) and batch_files(now.folder):
+            return  # moved, or copied
     raise UserError(
         "results-elsewhere",
         f"the results of `{now.query}` so far are in {before.folder}, not in {now.destination}",

@@ -4,7 +4,7 @@
 |---|---|
 | `000000017.parquet`, `000000017.jsonl` | the rows of micro-batch 17; a batch without rows has no file |
 | `_draft.000000017.parquet.part` | the same while it is written; the next start removes it |
-| `_plait.json` | whose rows these are: the id of the state folder, and the query |
+| `_plait.json` | whose rows these are: the id of the state folder and its path, and the query |
 
 A draft is renamed when it is on the disk. A batch that is computed again after a crash replaces its file by
 an equal one, so readers need no list of valid files and no lock. What begins with `_` or `.` is not for them:
@@ -15,6 +15,7 @@ into one folder: batch 17 of one would replace batch 17 of the other.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,9 +23,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from plait.durable_files import DRAFT, durable_file, write_durably
+from plait.durable_files import DRAFT, durable_file, flush_folder, write_durably
 from plait.errors import ExternalError, UserError
 from plait.failpoints import reach
+from plait.runtime.state_key import StateKey, is_kept
 
 MARKER = "_plait.json"
 _PUBLISHED = re.compile(r"(\d{9,})\.(parquet|jsonl)", re.ASCII)
@@ -34,6 +36,18 @@ _PUBLISHED = re.compile(r"(\d{9,})\.(parquet|jsonl)", re.ASCII)
 class BatchFile:
     batch_id: int
     path: Path
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A query, or the name of all that share a folder, of a state."""
+
+    state: StateKey
+    query: str
+
+    def is_same(self, state_id: str, query: str) -> bool:
+        """Whether it is that query of that state, wherever the state is kept."""
+        return (self.state.id, self.query) == (state_id, query)
 
 
 def batch_files(folder: Path, after: int = -1) -> tuple[BatchFile, ...]:
@@ -49,27 +63,45 @@ def batch_files(folder: Path, after: int = -1) -> tuple[BatchFile, ...]:
     return tuple(sorted((f for f in files if f.batch_id > after), key=lambda f: f.batch_id))
 
 
-def check(folder: Path, state_id: str, query: str) -> None:
-    """Refuse the folder if others' rows are in it."""
+def check(folder: Path, state: StateKey, query: str) -> None:
+    """Refuse the folder if it is somebody else's."""
+    owner = Owner(state, query)
     with _reported(folder):
-        owner = owner_of(folder)
-        if owner != (state_id, query) and folder.exists():
-            _check_free(folder, owner, state_id)
+        before = owner_of(folder)
+        if before != owner and folder.exists():
+            _check_free(folder, before, owner)
 
 
-def claim(folder: Path, state_id: str, query: str) -> None:
-    """Make the folder that of this query of this state; refuse it if others' rows are in it.
+def claim(folder: Path, state: StateKey, query: str) -> None:
+    """Make the folder that of this query of this state; refuse it if it is somebody else's.
 
     Drafts of a process that was killed are removed.
     """
-    check(folder, state_id, query)
+    check(folder, state, query)
+    owner = Owner(state, query)
     with _reported(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        if owner_of(folder) != (state_id, query):
-            marker = json.dumps({"state": state_id, "query": query}, ensure_ascii=False)
-            write_durably(folder / MARKER, marker.encode())
+        if (before := owner_of(folder)) != owner:
+            _mark(folder, before, owner)
         for draft in folder.glob(f"{DRAFT}*"):
             draft.unlink()
+
+
+def _mark(folder: Path, before: Owner | None, owner: Owner) -> None:
+    document = {"state": owner.state.id, "query": owner.query, "folder": str(owner.state.path)}
+    content = json.dumps(document, ensure_ascii=False).encode()
+    if before is not None and before.is_same(owner.state.id, owner.query):
+        write_durably(folder / MARKER, content)  # the state folder was moved
+        return
+    (folder / MARKER).unlink(missing_ok=True)
+    try:
+        with (folder / MARKER).open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except FileExistsError:  # another run was faster
+        _check_free(folder, owner_of(folder), owner)
+    flush_folder(folder)
 
 
 def publish(folder: Path, name: str, write: Callable[[IO[bytes]], object]) -> None:
@@ -80,29 +112,32 @@ def publish(folder: Path, name: str, write: Callable[[IO[bytes]], object]) -> No
     reach("results-published")
 
 
-def owner_of(folder: Path) -> tuple[str, str] | None:
-    """The id of the state and the query whose rows are there; empty texts if that cannot be read."""
+def owner_of(folder: Path) -> Owner | None:
+    """Whose rows are there; empty texts if that cannot be read."""
     try:
         marker = json.loads((folder / MARKER).read_bytes())
-        return str(marker["state"]), str(marker["query"])
+        return Owner(StateKey(str(marker["state"]), Path(marker["folder"])), str(marker["query"]))
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError):
-        return "", ""
+        return Owner(StateKey("", Path()), "")
 
 
-def _check_free(folder: Path, owner: tuple[str, str] | None, state_id: str) -> None:
-    if owner is not None and owner[0] == state_id:
+def _check_free(folder: Path, before: Owner | None, owner: Owner) -> None:
+    if before is not None and before.state.id == owner.state.id:
+        if before.query == owner.query:
+            return
         raise UserError(
             "results-shared",
-            f"the results of query `{owner[1]}` go to {folder} already",
+            f"the results of query `{before.query}` go to {folder} already",
             hint="give each query a folder of its own with INTO",
         )
     rows_of_others = bool(batch_files(folder))
-    if owner is not None and rows_of_others:
+    if before is not None and (rows_of_others or _is_kept_elsewhere(before.state, owner.state)):
+        which = f", {before.state.path}" if before.state.id else ""
         raise UserError(
             "results-of-another-state",
-            f"{folder} holds results that belong to another state folder",
+            f"{folder} is for the results of another state folder{which}",
             detail="every state folder counts its batches from 0: they would be mixed up",
             hint=f"go on from that state with --state DIR, write elsewhere with --results DIR,\n"
             f"or remove {folder} if its rows are no longer needed",
@@ -113,6 +148,10 @@ def _check_free(folder: Path, owner: tuple[str, str] | None, state_id: str) -> N
             f"{folder} holds files that are no results of this state",
             hint="name an empty folder, or one that does not exist yet",
         )
+
+
+def _is_kept_elsewhere(before: StateKey, now: StateKey) -> bool:
+    return before.path != now.path and is_kept(before)
 
 
 @contextmanager

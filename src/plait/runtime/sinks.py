@@ -22,6 +22,7 @@ from plait.quantity_text import counted
 from plait.runtime import results_folder
 from plait.runtime.arrow_rows import ArrowRows, json_lines
 from plait.runtime.outlets import Outlet
+from plait.runtime.state_key import StateKey
 from plait.table_text import table_text, value_text
 
 
@@ -134,19 +135,19 @@ class SparkSink(_RowSink):
         self._frame_writer(self._declared, rows, batch_id, self._writer)
 
 
-def sink_for(declared: Declared, outlet: Outlet, state_id: str, write_frame: WriteFrame) -> Sink:
+def sink_for(declared: Declared, outlet: Outlet, state: StateKey, write_frame: WriteFrame) -> Sink:
     """The sink of a single query. A folder of results is claimed for this query of this state."""
     schema = outlet.schema
     match declared.kind:
         case SinkKind.PARQUET | SinkKind.JSON:
             assert outlet.folder is not None, outlet.query
-            results_folder.claim(outlet.folder, state_id, outlet.owner)
+            results_folder.claim(outlet.folder, state, outlet.owner)
             return FileSink(schema, outlet.folder, declared.kind)
         case SinkKind.CONSOLE:
             return ConsoleSink(schema, outlet.query)
         case SinkKind.MEMORY:
             return MemorySink(schema)
         case SinkKind.SPARK:
-            return SparkSink(schema, declared, write_frame, f"{state_id}/{outlet.query.lower()}")
+            return SparkSink(schema, declared, write_frame, f"{state.id}/{outlet.query.lower()}")
         case _:
             assert_never(declared.kind)

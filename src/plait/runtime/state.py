@@ -41,9 +41,8 @@ from plait.runtime.folder_names import folder_name
 from plait.runtime.journal import Journal
 from plait.runtime.lock import FolderLock
 from plait.runtime.outlets import FILE as RESULTS
+from plait.runtime.state_key import LOCK, MANIFEST, StateKey
 
-MANIFEST = "plait-state.json"
-LOCK = "lock"
 CONTROL = "control.sock"
 SPARK_LOCK = "spark-lock"
 _FOLDERS = ("fragments", "streams", "tables")
@@ -174,6 +173,10 @@ class StateFolder:
     @property
     def id(self) -> str:
         return self.manifest.id
+
+    @property
+    def key(self) -> StateKey:
+        return StateKey(self.id, self.path)
 
     @property
     def spark_lock(self) -> Path:

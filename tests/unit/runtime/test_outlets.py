@@ -14,6 +14,7 @@ from plait.expressions.types import BIGINT, INT
 from plait.plan.nodes import Field, StreamScan
 from plait.runtime import results_folder
 from plait.runtime.outlets import Outlet, check_places, find, guarantee, outlets_of, record, recorded
+from plait.runtime.state_key import StateKey
 from plait.workload import Query, Workload
 
 STATE = "state-1"
@@ -26,7 +27,7 @@ def query(sink: Sink | None = None, name: str = "Rooms") -> Query:
 def begin(state: Path, results: Path) -> None:
     """As a run does: claim the folder, write down where it is, publish."""
     state.mkdir()
-    results_folder.claim(results / "rooms", STATE, "Rooms")
+    results_folder.claim(results / "rooms", StateKey(STATE, results.parent), "Rooms")
     record(state, [outlet_of(query(), results)])
     results_folder.publish(results / "rooms", "000000000.parquet", lambda file: file.write(b"rows"))
 
@@ -82,7 +83,7 @@ def test_names_are_found_whatever_their_case_and_the_closest_is_suggested(tmp_pa
 
 def test_going_on_in_other_folders_is_refused(tmp_path: Path) -> None:
     begin(tmp_path / "state", tmp_path / "results")
-    results_folder.claim(tmp_path / "other" / "rooms", STATE, "Rooms")
+    results_folder.claim(tmp_path / "other" / "rooms", StateKey(STATE, tmp_path / "state"), "Rooms")
     with pytest.raises(UserError) as raised:
         check_places(tmp_path / "state", STATE, [outlet_of(query(), tmp_path / "other")])
     assert raised.value.code == "results-elsewhere"
@@ -198,7 +199,7 @@ def test_shared_folders_are_recorded_and_found_where_they_were_moved(tmp_path: P
     assert dict(recorded(tmp_path)) == outlets
     folder = outlets["rooms"].folder
     assert folder is not None
-    results_folder.claim(folder, STATE, outlets["rooms"].owner)
+    results_folder.claim(folder, StateKey(STATE, tmp_path), outlets["rooms"].owner)
     results_folder.publish(folder, "000000000.parquet", lambda file: file.write(b"rows"))
     moved = together(tmp_path / "moved", query(), query(name="Halls"))
     with pytest.raises(UserError, match="the results of `Rooms` so far are in"):

@@ -21,6 +21,7 @@ from plait.runtime.arrow_rows import ArrowRows
 from plait.runtime.outlets import Outlet
 from plait.runtime.results import batches, follow, table
 from plait.runtime.sinks import FileSink, sink_for
+from plait.runtime.state_key import StateKey
 from plait.workload import Query
 
 TYPES: dict[str, Type] = {
@@ -54,7 +55,7 @@ def never(_sink: Declared, _rows: pa.Table, _batch: int, _writer: str) -> None:
 
 def published(results: Path, kind: SinkKind = SinkKind.PARQUET) -> tuple[FileSink, Outlet]:
     outlet = outlet_of(query(kind), results)
-    sink = sink_for(Declared(kind), outlet, "state", never)
+    sink = sink_for(Declared(kind), outlet, StateKey("state", results / "state"), never)
     assert isinstance(sink, FileSink)
     return sink, outlet
 

@@ -24,7 +24,9 @@ from plait.expressions.arrow import arrow_schema
 from plait.expressions.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
 from plait.plan.nodes import Field, StreamScan
 from plait.runtime import results_folder
+from plait.runtime.lock import FolderLock
 from plait.runtime.sinks import ConsoleSink, FileSink, MemorySink, Sink, SparkSink, WriteFrame, sink_for
+from plait.runtime.state_key import StateKey
 from plait.workload import Query
 
 SCHEMA = arrow_schema(["plug", "room"], [INT, STRING])
@@ -48,7 +50,8 @@ def no_frames(_sink: Declared, _rows: pa.Table, _batch_id: int, _writer: str) ->
 
 
 def opened(query: Query, results: Path, state_id: str, write_frame: WriteFrame = no_frames) -> Sink:
-    return sink_for(query.sink, outlet_of(query, results), state_id, write_frame)
+    state = StateKey(state_id, results / state_id)
+    return sink_for(query.sink, outlet_of(query, results), state, write_frame)
 
 
 # Files
@@ -159,7 +162,7 @@ def test_killed_while_publishing(tmp_path: Path, failpoint: str, left: list[str]
 
 def test_a_start_claims_the_folder_and_removes_drafts(tmp_path: Path) -> None:
     for _ in range(2):
-        results_folder.claim(tmp_path / "rooms", "state-1", "Rooms")
+        results_folder.claim(tmp_path / "rooms", StateKey("state-1", tmp_path / "state"), "Rooms")
         assert written(tmp_path / "rooms") == ["_plait.json"]
         (tmp_path / "rooms" / "_draft.000000001.parquet.part").write_text("half of")
 
@@ -172,7 +175,22 @@ def test_rows_of_another_state_are_not_mixed_with(tmp_path: Path) -> None:
     assert f"remove {tmp_path / 'rooms'}" in raised.value.hint
 
 
-def test_a_folder_without_rows_is_taken_over(tmp_path: Path) -> None:
+def test_the_folder_of_another_state_is_not_free_before_its_first_row(tmp_path: Path) -> None:
+    state = tmp_path / "state-1"
+    state.mkdir()
+    lock = FolderLock(state / "lock")  # it is about to begin
+    opened(query(), tmp_path, "state-1")
+    with pytest.raises(UserError, match=f"for the results of another state folder, {state}"):
+        opened(query(), tmp_path, "state-2")
+    (state / "plait-state.json").write_text('{"id": "state-1"}')
+    lock.release()
+    with pytest.raises(UserError, match=f"for the results of another state folder, {state}"):
+        opened(query(), tmp_path, "state-2")
+    (state / "plait-state.json").write_text('{"id": "state-3"}')
+    opened(query(), tmp_path, "state-2")
+
+
+def test_a_folder_without_rows_of_a_state_that_is_gone_is_taken_over(tmp_path: Path) -> None:
     opened(query(), tmp_path, "state-1")
     opened(query(), tmp_path, "state-2").publish(0, table((1, "hall")))
     with pytest.raises(UserError):
@@ -191,14 +209,14 @@ def test_two_queries_do_not_share_a_folder(tmp_path: Path) -> None:
 def test_a_folder_with_other_files_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("mine")
     with pytest.raises(UserError, match="holds files that are no results"):
-        results_folder.claim(tmp_path, "state", "rooms")
+        results_folder.claim(tmp_path, StateKey("state", tmp_path / "state"), "rooms")
 
 
 def test_a_damaged_marker_with_rows_is_refused(tmp_path: Path) -> None:
     FileSink(SCHEMA, tmp_path, SinkKind.PARQUET).publish(0, table((1, "hall")))
     (tmp_path / "_plait.json").write_text("{")
-    with pytest.raises(UserError, match="belong to another state"):
-        results_folder.claim(tmp_path, "state", "rooms")
+    with pytest.raises(UserError, match="for the results of another state"):
+        results_folder.claim(tmp_path, StateKey("state", tmp_path / "state"), "rooms")
 
 
 # Other sinks
