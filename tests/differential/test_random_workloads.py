@@ -84,7 +84,6 @@ def test_queries_alone_give_the_rows_of_their_definitions(
     assert tally.bites, tally
 
 
-@pytest.mark.slow
 @pytest.mark.spark
 def test_neither_the_order_of_queries_nor_the_cuts_of_batches_matter(
     spark: SparkSession, tmp_path: Path

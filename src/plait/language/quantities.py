@@ -78,7 +78,8 @@ def parse_duration(text: str, *, positive: bool = False, signed: bool = False) -
         part = _DURATION_PART.match(inner, position)
         if part is None:
             if re.fullmatch(_NUMBER, inner):
-                raise QuantityError(f"the duration {shown} lacks a unit", f"for example '{inner} seconds'")
+                number = inner.lstrip("-") if not signed else inner
+                raise QuantityError(f"the duration {shown} lacks a unit", f"for example '{number} seconds'")
             raise QuantityError(f"{shown} is not a duration", example)
         total += Fraction(part["number"]) * _duration_unit_us(part["unit"])
         position = part.end()
@@ -87,7 +88,7 @@ def parse_duration(text: str, *, positive: bool = False, signed: bool = False) -
     if positive and total == 0:
         raise QuantityError(f"the duration {shown} is zero", "a microsecond is the least there is")
     if abs(total) > MAX_DURATION_US:
-        raise QuantityError(f"the duration {shown} is longer than 100 years", example)
+        raise QuantityError(f"the duration {shown} is longer than 100 years", "for example '36500 days', which is the longest")
     if total.denominator != 1:
         raise QuantityError(f"the duration {shown} is finer than a microsecond", example)
     return int(total)

@@ -48,6 +48,9 @@ def waiting(
     without_data = [stream for stream in read if stream.watermark_us is None]
     if without_data:
         return Waiting(f"no data yet in {_names(without_data)}")
+    empty = [stream for stream in read if not stream.rows]
+    if empty and not rows and all(map(_has_ended, read)):
+        return Waiting(f"no data in {_names(empty)}")
     marks = {stream.name: stream.watermark_us for stream in read if stream.watermark_us is not None}
     if not marks:
         return Waiting()
@@ -62,6 +65,10 @@ def waiting(
     held_back = f", held back by {slowest}" if marks[slowest] < max(marks.values()) else ""
     watermark = f"the watermark is at {time_text(marks[slowest])}{held_back}"
     return Waiting(f"{closes}; {watermark}", is_open=True)
+
+
+def _has_ended(stream: StreamProgress) -> bool:
+    return stream.watermark_us is not None and stream.watermark_us > TIMESTAMP_RANGE_US[1]
 
 
 def _names(streams: list[StreamProgress]) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 import plait
 from plait.plan.nodes import Node
+from plait.runtime.beats import END_OF_TIME_US
 from plait.runtime.snapshot import StreamProgress
 from plait.runtime.waiting import Waiting, waiting
 
@@ -74,3 +75,9 @@ def test_row_windows_wait_for_rows() -> None:
 def test_after_the_end_of_the_streams_nothing_is_open() -> None:
     assert waiting(plan(TOTALS), 3, marks(10**18)) == Waiting()
     assert not waiting(plan(TOTALS), 0, marks(10**18)).is_open
+
+
+def test_streams_that_ended_without_a_row_are_named() -> None:
+    assert waiting(plan(TOTALS), 0, marks(END_OF_TIME_US)) == Waiting("no data in readings")
+    streams = {"readings": StreamProgress("readings", rows=3, watermark_us=END_OF_TIME_US)}
+    assert waiting(plan(TOTALS), 0, streams) == Waiting("no row has matched so far")
