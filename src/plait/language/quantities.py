@@ -88,7 +88,7 @@ def parse_duration(text: str, *, positive: bool = False, signed: bool = False) -
     if positive and total == 0:
         raise QuantityError(f"the duration {shown} is zero", "a microsecond is the least there is")
     if abs(total) > MAX_DURATION_US:
-        raise QuantityError(f"the duration {shown} is longer than 100 years", "for example '36500 days', which is the longest")
+        raise QuantityError(f"the duration {shown} is longer than 100 years", "the longest is '36500 days'")
     if total.denominator != 1:
         raise QuantityError(f"the duration {shown} is finer than a microsecond", example)
     return int(total)
