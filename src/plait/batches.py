@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from plait.errors import PlaitError
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -86,6 +88,19 @@ def row_counts(results: Iterable[BatchRows]) -> dict[str, int]:
             ):
                 counts[name] += count
     return counts
+
+
+class QueriesFailedError(PlaitError):
+    """A batch cannot be computed with these queries, each by its own fault, and can without them."""
+
+    def __init__(self, failed: Mapping[str, PlaitError]) -> None:
+        names = ", ".join(f"`{name}`" for name in failed)
+        super().__init__("query-failed", f"a micro-batch fails by {names}")
+        self.failed = failed
+
+    @property
+    def errors(self) -> tuple[PlaitError, ...]:
+        return tuple(self.failed.values())
 
 
 # All rows of a batch, at once.

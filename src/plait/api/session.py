@@ -17,7 +17,7 @@ from plait.api.running import Running, published
 from plait.deployment.lowering import Engines, check_engines, fragments
 from plait.errors import InfeasibleError, Source, UserError, closest
 from plait.planners import DEFAULT_PLANNER, PLANNERS, driver
-from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
+from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE, MOST_ROWS
 from plait.statistics import Statistics
 from plait.workload import Query, Workload
 
@@ -189,6 +189,7 @@ class Session:
         drain: bool = False,
         for_seconds: float | None = None,
         trigger_seconds: float = 1.0,
+        most_rows: int = MOST_ROWS,
         streams: Mapping[str, DataFrame] | None = None,
         master: str | None = None,
         log: bool = False,
@@ -198,7 +199,8 @@ class Session:
         It goes on until it is stopped or, with `for_seconds`, the time is over. With `available_now` all data
         that is there is processed; with `drain` the streams count as ended after that, which closes every
         window. With the engines `spark` nothing is computed outside Spark, with `duckdb` everything in
-        DuckDB. What is in the folder `state` is gone on with. `streams` gives the rows of streams without
+        DuckDB. What is in the folder `state` is gone on with. A query that gives more than `most_rows` at
+        once, such as a join that explodes, is stopped. `streams` gives the rows of streams without
         connector, as streaming DataFrames. `master` and `log` are for a Spark that is started for this, if
         this process has none: where it runs, this machine unless given, and whether it shows its logs.
         """
@@ -220,6 +222,7 @@ class Session:
             state=Path(state),
             results=Path(results),
             extent=extent,
+            most_rows=most_rows,
             frames=streams,
         )
         run.start()

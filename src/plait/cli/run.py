@@ -37,7 +37,7 @@ from plait.cli.running_options import engines_option, planner_option
 from plait.deployment.lowering import Engines
 from plait.errors import PlaitError
 from plait.planners import DEFAULT_PLANNER
-from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
+from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE, MOST_ROWS
 from plait.runtime.progress import line, live_table, summary_json, summary_text
 from plait.runtime.snapshot import RunProgress
 
@@ -66,6 +66,14 @@ STOPPED_AT_ONCE = 130  # 128 + SIGINT, as shells report it
 @click.option(
     "--for", "for_seconds", type=DURATION_S, metavar="TIME", help="End after that time, such as 60s."
 )
+@click.option(
+    "--most-rows",
+    type=click.IntRange(min=1),
+    default=MOST_ROWS,
+    show_default=True,
+    metavar="N",
+    help="What a micro-batch may give at once; a query that gives more is stopped.",
+)
 @click.option("--master", metavar="URL", help="The Spark master; this machine unless given.")
 @click.option("--log", is_flag=True, help="Show what Spark logs.")
 @click.option("--quiet", "-q", is_flag=True, help="Show neither progress nor the summary.")
@@ -90,6 +98,7 @@ def command(
     available_now: bool,
     drain: bool,
     for_seconds: float | None,
+    most_rows: int,
     master: str | None,
     log: bool,
     quiet: bool,
@@ -102,7 +111,7 @@ def command(
     once. Either way the next run with the same state folder goes on without gap or duplicate. Every row is in
     the results exactly once, whatever crashes.
 
-    Queries that share nothing go on if another fails; the exit code says that one did.
+    Others go on if a query fails by itself; the exit code says that one did.
 
     \b
     Examples:
@@ -123,6 +132,7 @@ def command(
                 drain=drain,
                 for_seconds=for_seconds,
                 trigger_seconds=trigger,
+                most_rows=most_rows,
                 master=master,
                 log=log,
             )

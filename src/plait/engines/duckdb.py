@@ -29,7 +29,8 @@ _LOG_SIZE = "4MB"
 
 
 class Database:
-    """One connection. Tables made in it live until `close`, or in the file that `path` names."""
+    """One connection. Tables made in it live until `close`, or in the file that `path` names. A result or a
+    bounded table of more than `most_rows` is an error, and not computed to its end."""
 
     def __init__(
         self,
@@ -37,8 +38,10 @@ class Database:
         *,
         threads: int = DEFAULT_THREADS,
         memory_bytes: int = DEFAULT_MEMORY_BYTES,
+        most_rows: int | None = None,
     ) -> None:
         self.memory_bytes = memory_bytes
+        self.most_rows = most_rows
         self._numbers = count()
         try:
             self._connection = self._connected(path, threads)
@@ -80,9 +83,30 @@ class Database:
     def fetch_arrow(self, sql: str) -> pa.Table:
         """Run a statement; its rows as Arrow has them."""
         try:
-            return self._connection.sql(sql).to_arrow_table()
+            table = self._connection.sql(self._bounded(sql)).to_arrow_table()
         except duckdb.Error as error:
             raise self._translated(error) from None
+        self._check_rows(table.num_rows)
+        return table
+
+    def create_bounded(self, name: str, sql: str) -> None:
+        """Make a temporary table of the rows of a statement."""
+        self.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {self._bounded(sql)}")
+        if self.most_rows is not None:
+            ((rows,),) = self.fetch(f"SELECT count(*) FROM {name}")
+            self._check_rows(rows)
+
+    def _bounded(self, sql: str) -> str:
+        return sql if self.most_rows is None else f"FROM ({sql}) LIMIT {self.most_rows + 1}"
+
+    def _check_rows(self, rows: int) -> None:
+        if self.most_rows is not None and rows > self.most_rows:
+            raise InfeasibleError(
+                "too-many-rows",
+                f"a micro-batch gives more than {self.most_rows:,} rows at once",
+                hint="join on more, or over shorter ranges; let batches be smaller (files_per_batch);\n"
+                "or allow more with --most-rows",
+            )
 
     @contextmanager
     def given(self, rows: pa.Table) -> Iterator[str]:

@@ -25,7 +25,7 @@ from plait.runtime import results_folder
 from plait.runtime.checkpoint import Checkpoint
 from plait.runtime.fragment_run import Computation, FragmentRun, counts_of
 from plait.runtime.intake import Intake
-from plait.runtime.journal import Journal, read_totals
+from plait.runtime.journal import Journal, Totals, read_totals
 from plait.runtime.outlets import Outlet, check_places, record
 from plait.runtime.publishing import Publisher
 from plait.runtime.query_set import QuerySet
@@ -46,9 +46,12 @@ from plait.spark.woven import WovenComputation
 
 class Assembly:
     """What runs for a set of queries, over a state. Logs and intakes are by stream, by their keys. Streams
-    that one fragment alone reads have no intake. What has to be closed goes to `opened`."""
+    that one fragment alone reads have no intake. What has to be closed goes to `opened`. A batch may give
+    `most_rows` at once."""
 
-    def __init__(self, state: StateFolder, session: Session, sources: Sources, opened: ExitStack) -> None:
+    def __init__(
+        self, state: StateFolder, session: Session, sources: Sources, opened: ExitStack, most_rows: int
+    ) -> None:
         self.fragments: tuple[FragmentRun, ...] = ()
         self.logs: dict[str, StreamLog] = {}
         self.intakes: dict[str, Intake] = {}
@@ -57,6 +60,7 @@ class Assembly:
         self._session = session
         self._sources = sources
         self._opened = opened
+        self._most_rows = most_rows
         self._journals: list[Journal] = []
         self._versions: TableVersions | None = None
         self._trunks: dict[str, Trunk] = {}
@@ -74,6 +78,11 @@ class Assembly:
 
     def run_of(self, fragment: str) -> FragmentRun:
         return next(run for run in self.fragments if run.fragment.name == fragment)
+
+    def totals_of(self, fragment: str) -> Totals:
+        """What came of a fragment, which may be gone."""
+        found = next((run for run in self.fragments if run.fragment.name == fragment), None)
+        return read_totals(self._state.fragment(fragment).journal) if found is None else found.totals
 
     def seen_us(self, fragment: str) -> Mapping[str, int]:
         """How far the streams of a fragment in the database have come."""
@@ -230,7 +239,7 @@ class Assembly:
         inputs = {each.stream.lower(): row_by_row(each.plan) for each in fragment.inputs}
         scans = {key: each.scan for key, each in inputs.items()}
         streams = {key: catalog.stream(key) for key in scans}
-        trunk = Trunk(_shared_queries(fragment), streams, scans, folder.database)
+        trunk = Trunk(_shared_queries(fragment), streams, scans, folder.database, self._most_rows)
         self._trunks[fragment.name] = _opened(trunk, self._opened)
         checkpoint = Checkpoint(folder.checkpoint)
         trunk.check_between(checkpoint.last_committed, checkpoint.last_planned)

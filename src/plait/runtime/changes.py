@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from plait.errors import Source
+from plait.errors import ExternalError, PlaitError, Source
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,14 @@ class Addition:
 @dataclass(frozen=True)
 class Change:
     """`added` are the names of queries, each with the moment after which it sees rows, if there is one;
-    `batches` are those, by fragment, from which on the change counts."""
+    `batches` are those, by fragment, from which on the change counts. Of the `dropped`, some `failed`."""
 
     id: int
     addition: Addition | None = None
     added: Mapping[str, int | None] = field(default_factory=lambda: MappingProxyType({}))
     dropped: tuple[str, ...] = ()
     batches: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    failed: Mapping[str, PlaitError] = field(default_factory=lambda: MappingProxyType({}))
 
     def to_json(self) -> dict[str, Any]:
         text = None
@@ -46,6 +47,7 @@ class Change:
             "added": dict(self.added),
             "dropped": [*self.dropped],
             "batches": dict(self.batches),
+            "failed": {query: _told(error) for query, error in self.failed.items()},
         }
 
     @classmethod
@@ -60,4 +62,14 @@ class Change:
             {str(name): None if us is None else int(us) for name, us in document["added"].items()},
             tuple(map(str, document["dropped"])),
             {str(name): int(batch) for name, batch in document["batches"].items()},
+            {
+                str(query): ExternalError(
+                    error["code"], error["message"], detail=error["detail"], hint=error["hint"]
+                )
+                for query, error in document["failed"].items()
+            },
         )
+
+
+def _told(error: PlaitError) -> dict[str, str]:
+    return {"code": error.code, "message": error.message, "detail": error.detail, "hint": error.hint}

@@ -12,11 +12,12 @@ from contextlib import ExitStack, contextmanager
 from threading import Thread
 
 from plait.deployment.fragments import Result
-from plait.errors import UserError
+from plait.errors import ExternalError, PlaitError, UserError
 from plait.failpoints import reach
 from plait.plan.nodes import sources_of
 from plait.runtime.assembly import Assembly
 from plait.runtime.changes import Addition, Change
+from plait.runtime.fragment_run import FragmentRun
 from plait.runtime.query_set import Proposal, QuerySet
 from plait.runtime.refusals import check_apart, check_have_rows
 from plait.runtime.state import StateFolder
@@ -74,6 +75,15 @@ class LiveQueries:
             change = Change(then.changes, None, {}, dropped, batches)
             self._make(change, then)
         return change
+
+    def stop(self, run: FragmentRun, failed: Mapping[str, PlaitError]) -> None:
+        """Compute queries no more that a batch has failed by. The batch runs again, without them, when the
+        fragment is started: nothing came of it so far."""
+        names = tuple(failed)
+        batches = self._next_batches([run.fragment.name])
+        told = {query: _stopped(query, error) for query, error in failed.items()}
+        then = self.now.without(names, batches, told)
+        self._make(Change(then.changes, None, {}, names, batches, told), then)
 
     def _make(self, change: Change, then: QuerySet) -> None:
         """Take another set of queries for the one that there is: as a whole, or not at all."""
@@ -143,5 +153,15 @@ def after_changes(first: QuerySet, state: StateFolder) -> QuerySet:
                 raise state.damaged(f"change {change.id} added other queries")
             queries = queries.with_added(proposal, change.added)
         else:
-            queries = queries.without(change.dropped, change.batches)
+            queries = queries.without(change.dropped, change.batches, change.failed)
     return queries
+
+
+def _stopped(query: str, error: PlaitError) -> ExternalError:
+    return ExternalError(
+        error.code,
+        f"query `{query}` was stopped, and the others went on: {error.message}",
+        detail=error.detail,
+        hint=f"{error.hint}\n" * bool(error.hint)
+        + f"drop `{query}`, and add it again when that is mended: it starts with what comes then",
+    )

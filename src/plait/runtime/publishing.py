@@ -12,7 +12,8 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
-from plait.batches import BatchRows
+from plait.batches import BatchRows, QueriesFailedError
+from plait.errors import ExternalError, PlaitError, reported
 from plait.runtime.shared_results import SharedSink
 from plait.runtime.sinks import Sink
 
@@ -36,7 +37,8 @@ class Publisher:
         self._group_of = {query: group for group, queries in enumerate(groups) for query in queries}
 
     def publish(self, batch_id: int, results: Sequence[BatchRows]) -> None:
-        """Hand over the rows of a batch. Should that fail half way, all of it is done again."""
+        """Hand over the rows of a batch. Should that fail half way, all of it is done again: without the
+        queries whose own places it fails by, if there are others."""
         group_of = self._group_of
         if self._until:
             silent = {query: _NOBODY for query, batch in self._until.items() if batch_id >= batch}
@@ -48,6 +50,14 @@ class Publisher:
         for group, shared in enumerate(self._shared):
             if group in parts:
                 shared.publish(batch_id, parts[group])
-        for group, sink in enumerate(self.own.values(), start=len(self._shared)):
+        failed: dict[str, PlaitError] = {}
+        for group, (query, sink) in enumerate(self.own.items(), start=len(self._shared)):
             if group in parts:
-                sink.publish(batch_id, pa.concat_tables([part.rows for part in parts[group]]))
+                try:
+                    sink.publish(batch_id, pa.concat_tables([part.rows for part in parts[group]]))
+                except ExternalError as error:
+                    failed[query] = error
+        if failed and len(failed) == len(self._group_of):
+            raise reported([*failed.values()])
+        if failed:
+            raise QueriesFailedError(failed)

@@ -36,7 +36,7 @@ from plait.deployment.lowering import (
     shared_fragment,
     woven_fragments,
 )
-from plait.errors import InfeasibleError, UserError, closest, reported
+from plait.errors import InfeasibleError, PlaitError, UserError, closest, reported
 from plait.plan.nodes import sources_of
 from plait.planners import driver
 from plait.quantity_text import counted
@@ -70,11 +70,23 @@ class Proposal:
 
 
 @dataclass(frozen=True)
+class StoppedQuery:
+    """A query that failed while others went on, and what it was a part of."""
+
+    query: Query
+    fragment: str
+    way: Way
+    result: Result
+    error: PlaitError
+
+
+@dataclass(frozen=True)
 class QuerySet:
     """`workload` are the queries that are wanted, `fragments` what runs. `known` are streams, tables and
     queries by the names that texts know them by. `silent` are dropped queries that are still computed, with
     the batch from which on their rows are left out; `read_by` is who counts what a stream brings, where it is
-    a fragment; `outlets` and `sinks` are those of all queries that there ever were."""
+    a fragment; `outlets` and `sinks` are those of all queries that there ever were. `stopped` are queries
+    that failed, and nobody has dropped since."""
 
     arrangement: Arrangement
     workload: Workload
@@ -85,6 +97,7 @@ class QuerySet:
     silent: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     sinks: Mapping[str, Sink] = field(default_factory=lambda: MappingProxyType({}))
     changes: int = 0
+    stopped: Mapping[str, StoppedQuery] = field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
     def first(cls, arrangement: Arrangement, workload: Workload, fragments: tuple[Fragment, ...]) -> QuerySet:
@@ -110,6 +123,8 @@ class QuerySet:
     def query(self, name: str) -> Query:
         """A query that is wanted, by its own name or by that which it was declared with."""
         found = self.workload.queries.get(name.lower()) or self.known.queries.get(name.lower())
+        if found is None and name in self.stopped:
+            found = self.stopped[name].query
         if found is None:
             names = [query.name for query in self.workload.queries.values()]
             raise UserError("unknown-query", f"there is no query `{name}`", hint=closest(name, names))
@@ -254,9 +269,24 @@ class QuerySet:
         if errors:
             raise reported(errors)
 
-    def without(self, names: Sequence[str], batches: Mapping[str, int]) -> QuerySet:
-        """The set without these queries; `batches`, by fragment, are the first that they are not part of."""
+    def without(
+        self,
+        names: Sequence[str],
+        batches: Mapping[str, int],
+        failed: Mapping[str, PlaitError] = MappingProxyType({}),
+    ) -> QuerySet:
+        """The set without these queries; `batches`, by fragment, are the first that they are not part of.
+        Those that `failed` are known for it until they are dropped once more."""
         dropped = {self.query(name).name for name in names}
+        stopped = {name: each for name, each in self.stopped.items() if name not in dropped}
+        stopped |= {
+            result.query: StoppedQuery(
+                self.query(result.query), each.name, each.way, result, failed[result.query]
+            )
+            for each in self.fragments
+            for result in each.results
+            if result.query in failed
+        }
         silent = dict(self.silent)
         fragments = []
         for each in self.fragments:
@@ -278,6 +308,7 @@ class QuerySet:
             fragments=tuple(fragments),
             silent=silent,
             changes=self.changes + 1,
+            stopped=stopped,
         )
 
 

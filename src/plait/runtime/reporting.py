@@ -8,18 +8,18 @@ from time import time
 from plait.deployment.fragments import Result
 from plait.engines.data_errors import shown
 from plait.runtime.assembly import Assembly
-from plait.runtime.fragment_run import FragmentRun
+from plait.runtime.fragment_run import FragmentRun, counts_of
 from plait.runtime.journal import ROWS
 from plait.runtime.outlets import guarantee
+from plait.runtime.query_set import QuerySet, StoppedQuery
 from plait.runtime.snapshot import QueryProgress, QueryState, RunProgress, StreamProgress
 from plait.runtime.stream_log import BAD, StreamLog
 from plait.runtime.waiting import Waiting, waiting
 from plait.workload import Workload
 
 
-def report(
-    workload: Workload, assembly: Assembly, seconds: float, trigger_seconds: float | None
-) -> RunProgress:
+def report(now: QuerySet, assembly: Assembly, seconds: float, trigger_seconds: float | None) -> RunProgress:
+    workload = now.workload
     now_us = int(time() * 1e6)
     streams = {key: _stream(log, assembly, now_us) for key, log in sorted(assembly.logs.items())}
     states = {run: run.state for run in assembly.fragments}  # Spark is asked once for all queries of each
@@ -27,6 +27,7 @@ def report(
         _query(workload, assembly, run, states[run], result, streams)
         for run, result in in_declared_order(workload, assembly.fragments)
     ]
+    queries += [_stopped(each, assembly) for each in now.stopped.values()]
     return RunProgress(seconds, now_us, tuple(streams.values()), tuple(queries), trigger_seconds)
 
 
@@ -93,6 +94,21 @@ def _query(
         waiting=awaited.words,
         is_open=awaited.is_open,
         error=run.error,
+    )
+
+
+def _stopped(stopped: StoppedQuery, assembly: Assembly) -> QueryProgress:
+    totals = assembly.totals_of(stopped.fragment)
+    counts = counts_of(stopped.result)
+    return QueryProgress(
+        stopped.query.name,
+        stopped.way,
+        assembly.outlets[stopped.query.name.lower()].destination,
+        guarantee(stopped.query.sink),
+        state=QueryState.FAILED,
+        rows=counts.rows_of(totals),
+        watermark_us=counts.watermark_us_of(totals),
+        error=stopped.error,
     )
 
 

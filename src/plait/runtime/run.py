@@ -24,17 +24,19 @@ from typing import Any
 
 import pyarrow as pa
 
+from plait.batches import QueriesFailedError
 from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Fragment
 from plait.deployment.lowering import Engines, check_engines
 from plait.deployment.lowering import fragments as fragments_of
 from plait.errors import PlaitError, Source, UserError, reported
 from plait.failpoints import reach
-from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE
+from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE, MOST_ROWS
 from plait.runtime.assembly import Assembly, check_results
 from plait.runtime.changes import Addition, Change
 from plait.runtime.control import ControlServer
 from plait.runtime.declarations import declarations_of
+from plait.runtime.fragment_run import FragmentRun
 from plait.runtime.live_queries import LiveQueries, after_changes
 from plait.runtime.query_set import Arrangement, QuerySet
 from plait.runtime.refusals import check_admitted, check_apart, check_have_rows, check_known
@@ -91,6 +93,7 @@ class Run:
         state: Path = DEFAULT_STATE,
         results: Path = DEFAULT_RESULTS,
         extent: Extent | None = None,
+        most_rows: int = MOST_ROWS,
         frames: Mapping[str, Frame] | None = None,
     ) -> None:
         self.extent = extent or Extent()
@@ -100,12 +103,13 @@ class Run:
         self._spark_version = spark_version
         self._connect = connect
         self._state_path = state
+        self._most_rows = most_rows
         self._frames = {name.lower(): frame for name, frame in (frames or {}).items()}
         self._veil = Veil(workload)
         self._open = ExitStack()
         self._began = monotonic()
         self._last_beat = -math.inf
-        self._pace_seconds = 0.0
+        self._trigger_seconds: float | None = None
         self._stop_wanted = Event()
         self._drain_now = Event()
         self._ended = Event()
@@ -144,7 +148,7 @@ class Run:
             opened.callback(SparkFolderLock(session, self._state.spark_lock).close)
             sources = Sources(session, catalog, self._frames, lambda key: self._state.stream(key).tickets)
             self._state.prepare(ways, queries.streams)
-            self._assembly = Assembly(self._state, session, sources, opened)
+            self._assembly = Assembly(self._state, session, sources, opened, self._most_rows)
             self._assembly.begin(queries)
             if self._state.is_new:
                 self._state.create()
@@ -207,22 +211,24 @@ class Run:
 
     def listed(self) -> list[dict[str, Any]]:
         """The queries, how they run, and since when."""
-        queries = self._live.now
-        ways = {result.query: each for each in queries.fragments for result in each.results}
+        now = self._live.now
         progress = {query.name: query for query in self.snapshot().queries}
+        computed = {result.query: (each.name, result) for each in now.fragments for result in each.results}
+        computed |= {name: (each.fragment, each.result) for name, each in now.stopped.items()}
+        queries = [*now.workload.queries.values(), *(each.query for each in now.stopped.values())]
         return [
             {
                 "name": query.name,
-                "way": str(ways[query.name].way),
-                "fragment": ways[query.name].name,
-                "after_us": queries.results[key].after_us,
+                "way": str(progress[query.name].way),
+                "fragment": computed[query.name][0],
+                "after_us": computed[query.name][1].after_us,
                 "state": str(progress[query.name].state),
                 "rows": progress[query.name].rows,
                 "results": progress[query.name].results,
                 "reads": list(query.reads),
             }
-            for key, query in queries.workload.queries.items()
-            if query.name in progress and query.name in ways
+            for query in queries
+            if query.name in progress and query.name in computed
         ]
 
     def _answer(self, request: Mapping[str, Any]) -> Any:
@@ -263,6 +269,7 @@ class Run:
         """What went wrong so far: an error for each query and intake that failed."""
         # A file that cannot be read fails the queries of its stream and the intake, in the same words.
         found = {work.error.render(): work.error for work in self._works if work.error is not None}
+        found |= {each.error.render(): each.error for each in self._live.now.stopped.values()}
         errors = [*found.values()]
         errors += [self._broken] if self._broken is not None else []
         return reported(errors) if errors else None
@@ -270,7 +277,7 @@ class Run:
     def snapshot(self) -> RunProgress:
         trigger_seconds = None if self.extent.available_now else self.extent.trigger_seconds
         seconds = monotonic() - self._began
-        return report(self.workload, self._assembly, seconds, trigger_seconds)
+        return report(self._live.now, self._assembly, seconds, trigger_seconds)
 
     def whole_batch_seconds(self) -> dict[str, dict[int, float]]:
         """How long recent micro-batches took with all that Spark does around them, by what ran them and their
@@ -340,6 +347,7 @@ class Run:
         # To drain and to run for a time is to drain after that time.
         while not (self._stop_wanted.is_set() or self._drain_now.is_set()):
             self._watch()
+            self._started_again()
             if monotonic() >= deadline or self._has_nothing_active:
                 break
             self._beat_idle_streams()
@@ -359,13 +367,31 @@ class Run:
         waiting = [Thread(target=work.process_available, daemon=True) for work in self._works]
         for thread in waiting:
             thread.start()
-        while alive := [thread for thread in waiting if thread.is_alive()]:
+        while waiting and not self._stop_wanted.is_set() and monotonic() < deadline:
+            waiting[0].join(_WATCH_SECONDS)
             self._watch()
-            alive[0].join(_WATCH_SECONDS)
-            if self._stop_wanted.is_set() or monotonic() >= deadline:
-                break
+            again = [Thread(target=run.process_available, daemon=True) for run in self._started_again()]
+            for thread in again:
+                thread.start()
+            waiting = [*(thread for thread in waiting if thread.is_alive()), *again]
         self._watch()
         return not any(thread.is_alive() for thread in waiting)
+
+    def _started_again(self) -> list[FragmentRun]:
+        """Fragments of which a batch has failed by some queries of many, and which go on without these."""
+        again = []
+        for run in self._assembly.fragments:
+            if not isinstance(run.error, QueriesFailedError):
+                continue
+            with self._changing:
+                try:
+                    self._live.stop(run, run.error.failed)
+                    run.forget_failure()
+                    self._start([run], self._trigger_seconds)
+                    again.append(run)
+                except (OSError, PlaitError, *SPARK_ERRORS) as error:
+                    run.error = self._veil.over(explained(error, run.label))
+        return again
 
     def _drain(self, is_all_processed: bool) -> None:
         # A beat at the end of time must not overtake rows: they would be late.
@@ -382,12 +408,12 @@ class Run:
             self._process_available()
         else:
             self._await_closed()
-        if self.error is None and not self._stop_wanted.is_set():
+        if all(work.error is None for work in self._works) and not self._stop_wanted.is_set():
             self._state.enter(Phase.DRAINED)
 
     def _make_ready_to_end(self) -> None:
         """Let all works be such that they soon come to an end of what is there."""
-        if self._streams_pause and self._pace_seconds <= _LONGEST_PACE_SECONDS:
+        if self._streams_pause and (self._trigger_seconds or 0.0) <= _LONGEST_PACE_SECONDS:
             self._start([work for work in self._works if not work.is_active], self._look_seconds)
         else:
             self._stop_all()
@@ -400,6 +426,7 @@ class Run:
         self._start(self._works, self._look_seconds)
         while any(run.is_active and not run.has_closed for run in self._assembly.fragments):
             self._watch()
+            self._started_again()
             if self._stop_wanted.wait(_WATCH_SECONDS):
                 break
         self._watch()
@@ -448,7 +475,7 @@ class Run:
         return max(_LEAST_LOOK_SECONDS, _LOOK_SECONDS_EACH * len(self._works))
 
     def _start(self, works: Iterable[StreamingWork], trigger_seconds: float | None) -> None:
-        self._pace_seconds = trigger_seconds or 0.0
+        self._trigger_seconds = trigger_seconds
         for work in works:
             work.watch()  # what has failed by now is not begun again
             if work.error is None:

@@ -46,7 +46,7 @@ from plait.runtime.state_key import LOCK, MANIFEST, StateKey
 CONTROL = "control.sock"
 SPARK_LOCK = "spark-lock"
 _FOLDERS = ("fragments", "streams", "tables")
-FORMAT = 8
+FORMAT = 9
 
 ANEW = "start anew with other --state and --results folders, or delete both"
 

@@ -44,6 +44,10 @@ class StreamingWork:
         if self._execution is not None and self._execution.is_active:
             self._execution = self._execution.followed_by(frame)
 
+    def forget_failure(self) -> None:
+        """Be as before the first start: what it failed by is out of the way."""
+        self._execution = self.error = None
+
     @property
     def state(self) -> QueryState:
         if self.error is not None:

@@ -60,13 +60,14 @@ class Progress:
 
 
 class State:
-    def __init__(self, path: Path, memory_bytes: int) -> None:
-        """Open the file, or make one without queries."""
+    def __init__(self, path: Path, memory_bytes: int, most_rows: int | None = None) -> None:
+        """Open the file, or make one without queries. No result may have more than `most_rows`."""
         self._path = path
+        self._most_rows = most_rows
         if not path.exists():
             _create(path, memory_bytes)
         try:
-            self.database = Database(path, memory_bytes=memory_bytes)
+            self.database = self._opened(memory_bytes)
         except ExternalError as error:
             raise self._unusable("the state of a query cannot be opened", error.detail) from None
         try:
@@ -74,6 +75,17 @@ class State:
         except BaseException:
             self.database.close()
             raise
+
+    def revive(self) -> None:
+        """Open the file again if DuckDB has given it up, as it does after an error of its own."""
+        try:
+            self.database.execute("SELECT 1")
+        except ExternalError:
+            self.database.close()
+            self.database = self._opened(self.database.memory_bytes)
+
+    def _opened(self, memory_bytes: int) -> Database:
+        return Database(self._path, memory_bytes=memory_bytes, most_rows=self._most_rows)
 
     def queries(self) -> dict[str, KnownQuery]:
         rows = self.database.fetch("SELECT name, plan, after_us, part FROM queries")

@@ -87,7 +87,7 @@ class SharedJoin:
             )
         combined = f"{self._name}_combined"
         branches = (self._combinations(number) for number in range(len(self._key.scans)))
-        database.execute(f"CREATE OR REPLACE TEMP TABLE {combined} AS {' UNION ALL '.join(branches)}")
+        database.create_bounded(combined, " UNION ALL ".join(branches))
         for shape, askers in self._askers.items():
             yield askers.queries, database.fetch_arrow(self._shaped(combined, shape, askers))
         for number, scan in enumerate(self._key.scans):

@@ -19,11 +19,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plait.batches import Batch, BatchRows, Outcome, Publish, row_counts
+from plait.batches import Batch, BatchRows, Outcome, Publish, QueriesFailedError, row_counts
 from plait.catalog import Stream
 from plait.engines.incremental.bands import closed_us
 from plait.engines.incremental.state import KnownQuery, Progress, State, StateTable
+from plait.engines.shared.culprits import culprits
 from plait.engines.shared.group import Arrivals, Group, SharedQuery
+from plait.errors import ExternalError, InfeasibleError, PlaitError
 from plait.failpoints import reach
 from plait.plan.nodes import StreamScan, sources_of
 from plait.plan.signature import signature
@@ -32,6 +34,8 @@ from plait.sharing import identity
 # For each query, and at most: databases share a machine. What does not fit is spilled beside the file.
 QUERY_MEMORY_BYTES = 1024**3
 MOST_MEMORY_BYTES = 4 * 1024**3
+
+_FAILURES = (ExternalError, InfeasibleError)
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,13 @@ class _Computed:
     group: Group
 
 
+class _WellError(Exception):
+    """A trial that went well is undone, too."""
+
+
 class Trunk:
     """`streams` are all that are ever read; `scans` say which columns of each are handed over; `path` is the
-    file."""
+    file. A batch may give `most_rows` of a statement, which is for many queries."""
 
     def __init__(
         self,
@@ -53,10 +61,13 @@ class Trunk:
         streams: Mapping[str, Stream],
         scans: Mapping[str, StreamScan],
         path: Path,
+        most_rows: int | None = None,
     ) -> None:
         self._delays_us = {key: stream.delay_us for key, stream in streams.items()}
-        self._state = State(path, _memory_bytes(queries))
+        self._state = State(path, _memory_bytes(queries), most_rows)
         self._database = self._state.database
+        self._queries: Sequence[SharedQuery] = ()
+        self._scans: Mapping[str, StreamScan] = scans
         self._computed: list[_Computed] = []
         try:
             self._state.check_queries(_known(queries))
@@ -72,26 +83,32 @@ class Trunk:
         Those that were computed before go on. What others needed is still there until it is `let_go`, so that
         this can be taken back.
         """
-        parts = {name: query.part for name, query in self._state.queries().items() if query.part is not None}
-        by_streams: dict[frozenset[str], list[SharedQuery]] = {}
-        for query in queries:
-            read = frozenset(name.lower() for name in sources_of(query.plan)[0])
-            by_streams.setdefault(read, []).append(query)
-        computed = [
-            _Computed(
-                read,
-                tuple(query.name for query in members),
-                Group(f"g_{identity.of_streams(read)}_", members, scans, parts),
-            )
-            for read, members in by_streams.items()
-        ]
+        computed = self._arranged(queries, scans)
         chosen = {name: part for each in computed for name, part in each.group.parts.items()}
         with self._database.transaction():
             self._state.take_up(_known(queries, chosen), _tables(computed))
             for each in computed:
                 each.group.open(self._database)
         self._database.limit_memory(_memory_bytes(queries))
-        self._computed = computed
+        self._queries, self._scans, self._computed = queries, scans, computed
+
+    def _arranged(
+        self, queries: Sequence[SharedQuery], scans: Mapping[str, StreamScan] | None = None
+    ) -> list[_Computed]:
+        """Queries in groups, over those columns of the streams, or the ones that are handed over now."""
+        parts = {name: query.part for name, query in self._state.queries().items() if query.part is not None}
+        by_streams: dict[frozenset[str], list[SharedQuery]] = {}
+        for query in queries:
+            read = frozenset(name.lower() for name in sources_of(query.plan)[0])
+            by_streams.setdefault(read, []).append(query)
+        return [
+            _Computed(
+                read,
+                tuple(query.name for query in members),
+                Group(f"g_{identity.of_streams(read)}_", members, scans or self._scans, parts),
+            )
+            for read, members in by_streams.items()
+        ]
 
     def let_go(self) -> None:
         """Forget the queries that are not computed any more, and what was kept for them."""
@@ -115,13 +132,35 @@ class Trunk:
         if batch.id <= before.batch:
             return self._state.outcomes(batch.id)
         self._state.check_next(batch.id, before)
-        with self._database.transaction(), ExitStack() as given:
+        seen_us = _seen(before, rows, beats)
+        try:
+            with self._database.transaction():
+                results, outcomes = self._given(self._computed, batch, rows, before, seen_us)
+                publish(results)
+                self._state.record(batch.id, seen_us, outcomes)
+        except _FAILURES as error:
+            failed = self._failed(batch, rows, before, seen_us)
+            if 0 < len(failed) < len(self._queries):
+                raise QueriesFailedError(failed) from error
+            raise
+        reach("database-committed")
+        return outcomes
+
+    def _given(
+        self,
+        computed: Sequence[_Computed],
+        batch: Batch,
+        rows: Mapping[str, pa.Table],
+        before: Progress,
+        seen_us: Mapping[str, int],
+    ) -> tuple[list[BatchRows], dict[str, Outcome]]:
+        """What queries give for a batch, within a transaction."""
+        results: list[BatchRows] = []
+        outcomes: dict[str, Outcome] = {}
+        with ExitStack() as given:
             relations = {key: given.enter_context(self._database.given(table)) for key, table in rows.items()}
-            seen_us = _seen(before, rows, beats)
-            results: list[BatchRows] = []
-            outcomes: dict[str, Outcome] = {}
             arrived = Arrivals(relations, batch.tables)
-            for each in self._computed:
+            for each in computed:
                 read, group = each.read, each.group
                 earlier, later = self._watermark_us(read, before.seen_us), self._watermark_us(read, seen_us)
                 late = self._late_rows(group, read, rows, earlier)
@@ -130,10 +169,34 @@ class Trunk:
                 counts = row_counts(given_rows)
                 for name in each.queries:
                     outcomes[name] = Outcome(counts.get(name, 0), late.get(name, {}), later)
-            publish(results)
-            self._state.record(batch.id, seen_us, outcomes)
-        reach("database-committed")
-        return outcomes
+        return results, outcomes
+
+    def _failed(
+        self,
+        batch: Batch,
+        rows: Mapping[str, pa.Table],
+        before: Progress,
+        seen_us: Mapping[str, int],
+    ) -> dict[str, PlaitError]:
+        """The queries that a batch fails by, and how: found by computing it with some of them at a time, and
+        leaving everything as it was."""
+
+        def tried(some: Sequence[SharedQuery]) -> PlaitError | None:
+            self._state.revive()
+            self._database = self._state.database
+            try:
+                with self._database.transaction():
+                    computed = self._arranged(some)
+                    for each in computed:
+                        each.group.open(self._database)
+                    self._given(computed, batch, rows, before, seen_us)
+                    raise _WellError
+            except _WellError:
+                return None
+            except _FAILURES as error:
+                return error
+
+        return {query.name: error for query, error in culprits(self._queries, tried)}
 
     def has_done(self, batch: int) -> bool:
         """Whether the batch is committed here: its rows are not needed again."""

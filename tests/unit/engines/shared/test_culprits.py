@@ -1,0 +1,125 @@
+"""Queries that a micro-batch fails by, in the database: named, and the others are as if they had not been."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from tests.differential.result_rows import published_rows
+
+from plait import language
+from plait.batches import Batch, BatchRows, Publish, QueriesFailedError
+from plait.engines.shared.culprits import culprits
+from plait.engines.shared.group import SharedQuery
+from plait.engines.shared.trunk import Trunk
+from plait.errors import InfeasibleError, PlaitError
+from plait.expressions.types import INT
+from plait.plan.nodes import Field, StreamScan
+from plait.rewrite import canonicalise
+from plait.space import stream_of
+
+SQL = """
+CREATE STREAM s (k INT, v INT, at TIMESTAMP, WATERMARK FOR at AS at);
+CREATE CONTINUOUS QUERY ones AS SELECT v FROM s WHERE k = 1;
+CREATE CONTINUOUS QUERY pairs AS
+  SELECT x.v, y.v AS w FROM s x [RANGE 1 MINUTE], s y [RANGE 1 MINUTE] WHERE x.v = y.v AND x.k = 2;
+CREATE CONTINUOUS QUERY all_pairs AS
+  SELECT x.v, y.v AS w FROM s x [RANGE 1 MINUTE], s y [RANGE 1 MINUTE] WHERE x.v <> y.v;
+CREATE CONTINUOUS QUERY sums AS SELECT sum(v) AS total, window_end FROM s [RANGE 10 SECONDS];
+"""
+SCANS = {"s": StreamScan("s", (Field("k", INT), Field("v", INT)))}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_whoever_fails_is_found(seed: int) -> None:
+    rng = random.Random(seed)
+    queries = [*range(rng.randint(1, 40))]
+    failing = {*rng.sample(queries, min(len(queries), rng.randint(0, 8)))}
+
+    def tried(some: Sequence[int]) -> PlaitError | None:
+        return PlaitError("failed", str(some)) if failing & {*some} else None
+
+    found = culprits(queries, tried)
+    assert {query for query, _ in found} == failing
+    assert all(error.message == f"[{query}]" for query, error in found)
+
+
+def test_nobody_is_to_blame_for_what_takes_two() -> None:
+    assert culprits([1, 2, 3], lambda some: PlaitError("", "") if len(some) > 1 else None) == []
+
+
+def test_nobody_is_to_blame_for_what_is_wrong_with_all() -> None:
+    trials = 0
+
+    def tried(some: Sequence[int]) -> PlaitError:
+        nonlocal trials
+        trials += 1
+        return PlaitError("", str(some))
+
+    assert culprits(range(1000), tried) == []
+    assert trials < 200
+
+
+def rows(first: int, last: int) -> pa.Table:
+    seconds = range(first, last)
+    return pa.table(
+        {
+            "c0": pa.array([n % 3 for n in seconds], pa.int32()),
+            "c1": pa.array(seconds, pa.int32()),
+            "t": pa.array([n * 1_000_000 + 1 for n in seconds]),
+        }
+    )
+
+
+def queries_of(names: Sequence[str]) -> list[SharedQuery]:
+    workload = language.load_text(SQL)
+    return [SharedQuery(name, stream_of(canonicalise(workload.query(name).plan))) for name in names]
+
+
+def trunk_of(names: Sequence[str], path: Path) -> Trunk:
+    streams = language.load_text(SQL).catalog.streams
+    return Trunk(queries_of(names), streams, SCANS, path, most_rows=500)
+
+
+def test_a_join_that_explodes_is_named_and_the_others_go_on(tmp_path: Path) -> None:
+    names = ("ones", "pairs", "all_pairs", "sums")
+    others = tuple(name for name in names if name != "all_pairs")
+    given: dict[str, list[object]] = {}
+    alone: dict[str, list[object]] = {}
+
+    def into(found: dict[str, list[object]]) -> Publish:
+        def publish(results: Sequence[BatchRows]) -> None:
+            for name in others:
+                found.setdefault(name, []).extend(published_rows(results, name))
+
+        return publish
+
+    with (
+        closing(trunk_of(names, tmp_path / "all.duckdb")) as trunk,
+        closing(trunk_of(others, tmp_path / "others.duckdb")) as expected,
+    ):
+        for id_, (first, last) in enumerate([(0, 10), (10, 70), (70, 100)]):
+            batch = rows(first, last)
+            expected.apply(Batch(id_), {"s": batch}, {}, into(alone))
+            if id_ == 1:
+                with pytest.raises(QueriesFailedError) as raised:
+                    trunk.apply(Batch(id_), {"s": batch}, {}, into(given))
+                assert [*raised.value.failed] == ["all_pairs"]
+                assert isinstance(raised.value.failed["all_pairs"], InfeasibleError)
+                trunk.become(queries_of(others), SCANS)
+                trunk.let_go()
+            trunk.apply(Batch(id_), {"s": batch}, {}, into(given))
+    assert given == alone
+    assert all(given.values())
+
+
+def test_the_only_query_fails_as_such(tmp_path: Path) -> None:
+    with (
+        closing(trunk_of(["all_pairs"], tmp_path / "one.duckdb")) as trunk,
+        pytest.raises(InfeasibleError, match="more than 500 rows at once"),
+    ):
+        trunk.apply(Batch(0), {"s": rows(0, 60)}, {}, lambda _: None)
