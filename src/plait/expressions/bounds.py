@@ -1,5 +1,5 @@
-"""Between which numbers the values of an expression are, if those of its columns are known to be between some:
-so that nothing has to be computed to see that nothing fails.
+"""Between which numbers the values of an expression are, if those of its columns are between known ones: so
+that nothing has to be computed to see that nothing fails.
 
 Arithmetic is bounded that is of whole numbers; of others it is known whether they can be 0.
 """

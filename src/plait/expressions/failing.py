@@ -76,9 +76,7 @@ def not_false(term: Expression) -> Expression:
     return Call("coalesce", (term, TRUE))
 
 
-def _look(
-    expression: Expression, when: tuple[Expression, ...], found: dict[Call, list[Expression]]
-) -> None:
+def _look(expression: Expression, when: tuple[Expression, ...], found: dict[Call, list[Expression]]) -> None:
     """Find what can fail in an expression, which matters when all of that is true."""
     if not isinstance(expression, Call):
         return

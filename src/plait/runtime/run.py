@@ -218,6 +218,7 @@ class Run:
                 "after_us": queries.results[key].after_us,
                 "state": str(progress[query.name].state),
                 "rows": progress[query.name].rows,
+                "failed": [each.to_json() for each in progress[query.name].failed],
                 "results": progress[query.name].results,
                 "reads": list(query.reads),
             }

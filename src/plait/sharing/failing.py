@@ -153,7 +153,9 @@ def _origins(node: Node) -> tuple[_Origin | None, ...]:
             return (None,) * len(node.types)
 
 
-def _traced(expression: Expression, columns: tuple[_Origin | None, ...] | list[_Origin | None]) -> _Origin | None:
+def _traced(
+    expression: Expression, columns: tuple[_Origin | None, ...] | list[_Origin | None]
+) -> _Origin | None:
     used = {columns[index] for index in columns_of(expression)}
     sources = {origin.source for origin in used if origin is not None}
     has_edge = any(isinstance(part, WindowEdge) for part in walk(expression))

@@ -23,6 +23,7 @@ from plait.batches import Batch, BatchRows, Outcome, Publish, row_counts
 from plait.catalog import Stream
 from plait.engines.incremental.bands import closed_us
 from plait.engines.incremental.state import KnownQuery, Progress, State, StateTable
+from plait.engines.shared.failing_rows import FailingRows
 from plait.engines.shared.group import Arrivals, Group, SharedQuery
 from plait.failpoints import reach
 from plait.plan.nodes import StreamScan, sources_of
@@ -92,6 +93,7 @@ class Trunk:
                 each.group.open(self._database)
         self._database.limit_memory(_memory_bytes(queries))
         self._computed = computed
+        self._failing = FailingRows(queries, scans)
 
     def let_go(self) -> None:
         """Forget the queries that are not computed any more, and what was kept for them."""
@@ -121,6 +123,7 @@ class Trunk:
             results: list[BatchRows] = []
             outcomes: dict[str, Outcome] = {}
             arrived = Arrivals(relations, batch.tables)
+            failed = self._failing.found(self._database, rows, relations)
             for each in self._computed:
                 read, group = each.read, each.group
                 earlier, later = self._watermark_us(read, before.seen_us), self._watermark_us(read, seen_us)
@@ -129,9 +132,12 @@ class Trunk:
                 results += given_rows
                 counts = row_counts(given_rows)
                 for name in each.queries:
-                    outcomes[name] = Outcome(counts.get(name, 0), late.get(name, {}), later)
+                    outcomes[name] = Outcome(
+                        counts.get(name, 0), late.get(name, {}), later, failed.get(name, {})
+                    )
             publish(results)
             self._state.record(batch.id, seen_us, outcomes)
+        self._failing.know(outcomes)
         reach("database-committed")
         return outcomes
 

@@ -105,6 +105,7 @@ def always(shape: Shape) -> bool:
     del shape
     return True
 
+
 ExampleValue: TypeAlias = bool | int | float | Decimal | str | date | datetime | None
 
 
