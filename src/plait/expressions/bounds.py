@@ -24,6 +24,10 @@ class Bounds:
     def within(self, other: Bounds) -> bool:
         return other.low <= self.low and self.high <= other.high
 
+    def with_(self, other: Bounds) -> Bounds:
+        """The least bounds of both."""
+        return Bounds(min(self.low, other.low), max(self.high, other.high))
+
     @property
     def has_zero(self) -> bool:
         return self.low <= 0 <= self.high

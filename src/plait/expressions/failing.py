@@ -10,11 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from plait.expressions.coercion import build
 from plait.expressions.functions import FUNCTIONS
 from plait.expressions.functions.definition import Shape
 from plait.expressions.keeping import kept
 from plait.expressions.nodes import FALSE, TRUE, Call, Expression, Literal, conjunction, walk
-from plait.expressions.types import DOUBLE
+from plait.expressions.types import (
+    BIGINT,
+    DOUBLE,
+    INT,
+    INTEGER_DIGITS,
+    Type,
+    decimal,
+    integer_range,
+)
+
+_ZERO, _MINUS_ONE = Literal(0, INT), Literal(-1, INT)
 
 
 @kept
@@ -51,7 +62,7 @@ def failing(expression: Expression) -> dict[Call, Expression]:
     >>> from plait.plan.format import format_expression
     >>> ratio = build("divide", Column(0, DOUBLE), Column(1, DOUBLE))
     >>> print(*map(format_expression, failing(ratio).values()))
-    (not(is_null(#0)) and not(is_null(#1)) and is_null((#0 / #1)))
+    (not(is_null(#0)) and not(is_null(#1)) and (#1 = 0.0:DOUBLE))
     """
     found: dict[Call, list[Expression]] = {}
     _look(expression, (), found)
@@ -62,7 +73,37 @@ def fails(call: Call) -> Expression:
     """What is true of the rows on which a call fails, wherever it stands."""
     arguments = [argument for argument in call.arguments if not isinstance(argument, Literal)]
     given = [Call("not", (Call("is_null", (argument,)),)) for argument in arguments]
-    return conjunction([*given, Call("is_null", (call,))])
+    return conjunction([*given, _has_no_value(call)])
+
+
+def _has_no_value(call: Call) -> Expression:
+    """Whether a call of arguments that are not NULL is. DuckDB computes what may raise an error row by row if
+    it does for one, so for numbers it is said in other words."""
+    match call.function, call.arguments:
+        case (("divide" | "modulo"), (_, divisor)):
+            return build("eq", divisor, _ZERO)
+        case "int_divide", (dividend, divisor):
+            is_least = build("eq", dividend, _least(call.type))
+            return build(
+                "or", build("eq", divisor, _ZERO), build("and", build("eq", divisor, _MINUS_ONE), is_least)
+            )
+        case (("negate" | "abs"), (argument,)) if call.type.is_integer:
+            return build("eq", argument, _least(call.type))
+        case ("add" | "subtract" | "multiply") as function, arguments if _fits_decimal(function, call.type):
+            digits = decimal(INTEGER_DIGITS[call.type.kind], 0)
+            exact = build(function, *(build("cast", each, to=digits) for each in arguments))
+            greatest = Literal(integer_range(call.type)[1], call.type)
+            return build("or", build("lt", exact, _least(call.type)), build("gt", exact, greatest))
+        case _:
+            return Call("is_null", (call,))
+
+
+def _fits_decimal(function: str, type_: Type) -> bool:
+    return type_.is_integer and not (function == "multiply" and type_ == BIGINT)
+
+
+def _least(type_: Type) -> Literal:
+    return Literal(integer_range(type_)[0], type_)
 
 
 def disjunction(terms: Iterable[Expression]) -> Expression:

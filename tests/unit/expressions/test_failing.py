@@ -13,7 +13,7 @@ from plait.engines.duckdb import Database
 from plait.expressions.bounds import Bounds, cannot_fail
 from plait.expressions.coercion import build, number_literal
 from plait.expressions.duckdb import literal_to_duckdb, to_duckdb
-from plait.expressions.failing import can_any_fail, can_fail, failing
+from plait.expressions.failing import can_any_fail, can_fail, failing, fails
 from plait.expressions.nodes import Call, Column, Expression, Literal
 from plait.expressions.types import BOOLEAN, DOUBLE, INT, STRING, TINYINT, Type, Value, integer_range
 
@@ -60,7 +60,12 @@ def test_what_gives_null_of_values_can_fail_and_nothing_else() -> None:
                 for row in rows
             )
             source = f" FROM (VALUES {values}) AS v({', '.join(names)})" if names else ""
-            ((nulls,),) = database.fetch(f"SELECT count(*) FILTER (WHERE {text} IS NULL){source}")
+            fail = to_duckdb(fails(expression), names) if isinstance(expression, Call) else "false"
+            ((nulls, failed),) = database.fetch(
+                f"SELECT count(*) FILTER (WHERE {text} IS NULL), count(*) FILTER (WHERE {fail}){source}"
+            )
+            if isinstance(expression, Call) and can_fail(expression):
+                assert failed == nulls, expression
             if nulls and not can_any_fail(expression) and function not in MEANT:
                 unknown.append((function, case, to))
             if not nulls and can_any_fail(expression):

@@ -67,6 +67,7 @@ class FailingRows:
                 asked = _Asked(query.name, place, condition, columns)
                 self._asked.setdefault(key, {}).setdefault(call, []).append(asked)
         self._known: set[tuple[str, int]] = set()
+        self._safe: dict[str, Mapping[int, Bounds]] = {}
 
     def found(
         self, database: Database, rows: Mapping[str, pa.Table], relations: Mapping[str, str]
@@ -76,8 +77,7 @@ class FailingRows:
         for key, calls in self._asked.items():
             if key not in rows or not rows[key].num_rows:
                 continue
-            bounds = _bounds(rows[key], calls)
-            possible = [call for call in calls if not cannot_fail(call, bounds)]
+            possible = self._possible(key, _bounds(rows[key], calls))
             names = [f"c{k}" for k in range(rows[key].num_columns - 1)]
             causes = {call: to_duckdb(fails(call), names) for call in possible}
             failed = [*_that_fail(database, relations[key], causes)]
@@ -91,6 +91,18 @@ class FailingRows:
                 for asked, each in self._counted(database, failing, [a for c in failed for a in calls[c]]):
                     found.setdefault(asked.query, {})[asked.place] = each
         return found
+
+    def _possible(self, key: str, bounds: Mapping[int, Bounds]) -> list[Call]:
+        """What the bounds of a batch's columns do not rule out. Batches are much alike, and most are within
+        bounds that were found to rule out everything."""
+        safe = self._safe.get(key)
+        if safe is not None and all(each.within(safe[index]) for index, each in bounds.items()):
+            return []
+        both = bounds if safe is None else {k: each.with_(safe[k]) for k, each in bounds.items()}
+        if all(cannot_fail(call, both) for call in self._asked[key]):
+            self._safe[key] = both
+            return []
+        return [call for call in self._asked[key] if not cannot_fail(call, bounds)]
 
     def know(self, outcomes: Mapping[str, Outcome]) -> None:
         """That a batch is done: what has a sample by now needs no other."""
