@@ -9,6 +9,7 @@ evaluated. What is found is an expression again, which any engine computes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 
 from plait.expressions.coercion import build
 from plait.expressions.functions import FUNCTIONS
@@ -91,11 +92,17 @@ def _has_no_value(call: Call) -> Expression:
             return build("eq", argument, _least(call.type))
         case ("add" | "subtract" | "multiply") as function, arguments if _fits_decimal(function, call.type):
             digits = decimal(INTEGER_DIGITS[call.type.kind], 0)
-            exact = build(function, *(build("cast", each, to=digits) for each in arguments))
+            exact = build(function, *(_as_decimal(each, digits) for each in arguments))
             greatest = Literal(integer_range(call.type)[1], call.type)
             return build("or", build("lt", exact, _least(call.type)), build("gt", exact, greatest))
         case _:
             return Call("is_null", (call,))
+
+
+def _as_decimal(number: Expression, digits: Type) -> Expression:
+    if isinstance(number, Literal) and isinstance(number.value, int):
+        return Literal(Decimal(number.value), digits)
+    return build("cast", number, to=digits)
 
 
 def _fits_decimal(function: str, type_: Type) -> bool:

@@ -5,15 +5,15 @@ only if the one before leaves something open:
 
 1. The bounds of the columns, which Arrow tells quickly, rule out most of it: `v + 1` does not overflow if no
    `v` is near the end of its type, `a / b` has no zero to divide by.
-2. One statement asks of each different expression that is left whether it fails on any row at all.
-3. Of those that do, the rows are taken, and each query's conditions are applied to these alone.
-
-However many queries have an expression, steps 1 and 2 look at it once.
+2. One statement asks of each different expression that is left whether it fails on any row at all. Of
+   `v + 1`, `v + 2`, … the least and the greatest constant do.
+3. Of those that do, the rows are taken, and each query's conditions are applied to these alone: one statement
+   for all that differ in constants.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -22,16 +22,22 @@ import pyarrow.compute as pc
 
 from plait.batches import Failed, Outcome, sample_text
 from plait.engines.duckdb import Database
+from plait.engines.incremental.bands import BEGINNING_US
+from plait.engines.shared.askers import create_table
 from plait.engines.shared.group import SharedQuery
 from plait.expressions.bounds import Bounds, cannot_fail
-from plait.expressions.duckdb import to_duckdb
+from plait.expressions.duckdb import literal_to_duckdb, to_duckdb, type_to_duckdb
 from plait.expressions.failing import fails
-from plait.expressions.nodes import Call, columns_of, substitute_columns
+from plait.expressions.nodes import Call, Literal, columns_of, substitute_columns
 from plait.plan.nodes import StreamScan
 from plait.sharing.failing import checks
+from plait.sharing.patterns import order
+from plait.sharing.shapes import Shape, shaped
 
 # So many aggregates in one statement: longer ones take longer to be planned than several.
-_STATEMENT_SIZE = 200
+_STATEMENT_SIZE = 100
+# For one value of one argument, the result goes up, or down, with the other: it fails first at an end.
+_MONOTONE = frozenset({"add", "subtract", "multiply"})
 
 _Part = TypeVar("_Part")
 
@@ -39,12 +45,15 @@ _Part = TypeVar("_Part")
 @dataclass(frozen=True)
 class _Asked:
     """What a query asks of the rows on which a call fails: its place among the checks of the query, a
-    condition in SQL, and its columns with their names."""
+    condition, of a shape with its own constants, and the moment after which it sees rows. `columns` are those
+    of a sample, by their names."""
 
     query: str
     place: int
-    condition: str
-    columns: Mapping[str, str]
+    shape: Shape
+    constants: tuple[Literal, ...]
+    after_us: int
+    columns: tuple[tuple[str, str], ...]
 
 
 class FailingRows:
@@ -55,16 +64,15 @@ class FailingRows:
         for query in queries:
             for place, check in enumerate(checks(query.plan)):
                 key = check.scan.stream.lower()
-                scan = scans[key]
-                names = [f"c{k}" for k in range(len(scan.columns))]
-                places = [scan.columns.index(field) for field in check.scan.columns]
+                fields = scans[key].columns
+                places = [fields.index(field) for field in check.scan.columns]
                 call = substitute_columns(check.call, places.__getitem__)
                 assert isinstance(call, Call)
-                condition = to_duckdb(substitute_columns(check.condition, places.__getitem__), names)
-                if query.after_us is not None:
-                    condition = f"t > {query.after_us} AND {condition}"
-                columns = {field.name: names[k] for field, k in zip(check.scan.columns, places, strict=True)}
-                asked = _Asked(query.name, place, condition, columns)
+                own = shaped(len(fields), [substitute_columns(check.condition, places.__getitem__)], [])
+                after_us = BEGINNING_US if query.after_us is None else query.after_us
+                named = zip(check.scan.columns, places, strict=True)
+                columns = tuple((field.name, f"c{k}") for field, k in named)
+                asked = _Asked(query.name, place, own.shape, own.constants, after_us, columns)
                 self._asked.setdefault(key, {}).setdefault(call, []).append(asked)
         self._known: set[tuple[str, int]] = set()
         self._safe: dict[str, Mapping[int, Bounds]] = {}
@@ -79,16 +87,16 @@ class FailingRows:
                 continue
             possible = self._possible(key, _bounds(rows[key], calls))
             names = [f"c{k}" for k in range(rows[key].num_columns - 1)]
-            causes = {call: to_duckdb(fails(call), names) for call in possible}
-            failed = [*_that_fail(database, relations[key], causes)]
+            causes = dict.fromkeys(to_duckdb(fails(call), names) for call in _outermost(possible, len(names)))
+            failed = [*_that_are_true(database, relations[key], [*causes])]
             if not failed:
                 continue
             with database.temporary("failing") as failing:
-                any_of = " OR ".join(f"({causes[call]})" for call in failed)
                 database.execute(
-                    f"CREATE TEMP TABLE {failing} AS SELECT * FROM {relations[key]} WHERE {any_of}"
+                    f"CREATE TEMP TABLE {failing} AS SELECT * FROM {relations[key]} "
+                    f"WHERE {' OR '.join(f'({cause})' for cause in failed)}"
                 )
-                for asked, each in self._counted(database, failing, [a for c in failed for a in calls[c]]):
+                for asked, each in self._counted(database, failing, [a for c in possible for a in calls[c]]):
                     found.setdefault(asked.query, {})[asked.place] = each
         return found
 
@@ -109,25 +117,61 @@ class FailingRows:
         self._known |= {(query, place) for query, outcome in outcomes.items() for place in outcome.failed}
 
     def _counted(
-        self, database: Database, rows: str, asked: Sequence[_Asked]
+        self, database: Database, rows: str, asked: Iterable[_Asked]
     ) -> Iterator[tuple[_Asked, Failed]]:
-        for part in _parts(asked):
-            items = []
-            for each in part:
-                where = f"FILTER (WHERE {each.condition})"
-                items += [f"count(*) {where}", f"min(t) {where}", self._sample(each, where)]
-            (values,) = database.fetch(f"SELECT {', '.join(items)} FROM {rows}")
-            for each, count, at_us, sample in zip(part, values[::3], values[1::3], values[2::3], strict=True):
-                if count:
-                    named = {} if sample is None else dict(zip(each.columns, sample.values(), strict=True))
-                    yield each, Failed(count, at_us, "" if sample is None else sample_text(named))
+        alike: dict[tuple[object, ...], list[_Asked]] = {}
+        for each in asked:
+            alike.setdefault((each.shape, each.columns), []).append(each)
+        for members in alike.values():
+            with database.temporary("asking") as asking:
+                _create_asking(database, asking, members)
+                found = database.fetch(_statement(rows, asking, members[0]))
+            for number, count, at_us, sample in found:
+                member = members[number]
+                is_known = (member.query, member.place) in self._known
+                named = {name: sample[column] for name, column in member.columns}
+                yield member, Failed(count, at_us, "" if is_known else sample_text(named))
 
-    def _sample(self, asked: _Asked, where: str) -> str:
-        """The first row, by event time and then by its columns."""
-        if (asked.query, asked.place) in self._known:
-            return "NULL"
-        values = ", ".join(f"{column} := {column}" for column in asked.columns.values())
-        return f"struct_extract(min(struct_pack(t := t, row := struct_pack({values}))) {where}, 'row')"
+
+def _create_asking(database: Database, name: str, members: Sequence[_Asked]) -> None:
+    columns = {"number": "BIGINT", "after_us": "BIGINT"}
+    columns |= {f"q{k}": type_to_duckdb(type_) for k, type_ in enumerate(members[0].shape.constants)}
+    rows = (
+        [str(number), str(each.after_us), *map(literal_to_duckdb, each.constants)]
+        for number, each in enumerate(members)
+    )
+    create_table(database, name, columns, rows)
+
+
+def _statement(rows: str, asking: str, asked: _Asked) -> str:
+    """The rows of each asker, and the first of them, by event time and then by its columns."""
+    references = [f"r.c{k}" for k in range(asked.shape.width)]
+    references += [f"q.q{k}" for k in range(len(asked.shape.constants))]
+    (term,) = asked.shape.terms
+    values = ", ".join(f"{column} := r.{column}" for _, column in asked.columns) or "nothing := 0"
+    first = f"struct_extract(min(struct_pack(t := r.t, row := struct_pack({values}))), 'row')"
+    return (
+        f"SELECT q.number, count(*), min(r.t), {first} FROM {rows} AS r JOIN {asking} AS q "
+        f"ON r.t > q.after_us AND {to_duckdb(term, references)} GROUP BY q.number"
+    )
+
+
+def _outermost(calls: Iterable[Call], width: int) -> Iterator[Call]:
+    """Calls that fail on every row on which any of these does."""
+    alike: dict[Shape, list[tuple[tuple[Literal, ...], Call]]] = {}
+    for call in calls:
+        own = shaped(width, [call], [])
+        alike.setdefault(own.shape, []).append((own.constants, call))
+    for shape, members in alike.items():
+        is_monotone = members[0][1].function in _MONOTONE
+        if is_monotone and len(shape.constants) == 1 and _has_constant(members[0][1]):
+            members.sort(key=lambda member: order(member[0][0]))
+            members = [members[0], members[-1]]
+        yield from dict.fromkeys(call for _, call in members)
+
+
+def _has_constant(call: Call) -> bool:
+    return any(isinstance(argument, Literal) for argument in call.arguments)
 
 
 def _bounds(rows: pa.Table, calls: Mapping[Call, object]) -> dict[int, Bounds]:
@@ -143,11 +187,12 @@ def _bounds(rows: pa.Table, calls: Mapping[Call, object]) -> dict[int, Bounds]:
     return found
 
 
-def _that_fail(database: Database, rows: str, causes: Mapping[Call, str]) -> Iterator[Call]:
-    for part in _parts([*causes.items()]):
-        items = ", ".join(f"bool_or({cause})" for _, cause in part)
+def _that_are_true(database: Database, rows: str, conditions: Sequence[str]) -> Iterator[str]:
+    """Of some row."""
+    for part in _parts(conditions):
+        items = ", ".join(f"bool_or({condition})" for condition in part)
         (values,) = database.fetch(f"SELECT {items} FROM {rows}")
-        yield from (call for (call, _), does in zip(part, values, strict=True) if does)
+        yield from (condition for condition, is_true in zip(part, values, strict=True) if is_true)
 
 
 def _parts(items: Sequence[_Part]) -> Iterator[Sequence[_Part]]:
