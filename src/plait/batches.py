@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-
-from plait.errors import PlaitError
 
 
 @dataclass(frozen=True)
@@ -90,31 +91,47 @@ def row_counts(results: Iterable[BatchRows]) -> dict[str, int]:
     return counts
 
 
-class QueriesFailedError(PlaitError):
-    """A batch cannot be computed with these queries, each by its own fault, and can without them."""
-
-    def __init__(self, failed: Mapping[str, PlaitError]) -> None:
-        names = ", ".join(f"`{name}`" for name in failed)
-        super().__init__("query-failed", f"a micro-batch fails by {names}")
-        self.failed = failed
-
-    @property
-    def errors(self) -> tuple[PlaitError, ...]:
-        return tuple(self.failed.values())
-
-
 # All rows of a batch, at once.
 Publish: TypeAlias = Callable[[Sequence[BatchRows]], None]
 
 
 @dataclass(frozen=True)
+class Failed:
+    """The rows of a batch on which an expression of a query failed: how many, and the first by event time, as
+    JSON; empty if an earlier batch had some."""
+
+    rows: int
+    at_us: int
+    sample: str
+
+
+@dataclass(frozen=True)
 class Outcome:
-    """What a batch gave for a query: rows published, the late rows left out of some result, by stream, and
-    the watermark that the query goes by after it, if that is not Spark's."""
+    """What a batch gave for a query: rows published, the late rows left out of some result, by stream, the
+    watermark that the query goes by after it, if that is not Spark's, and the rows on which expressions
+    failed, by their places among the checks of its plan."""
 
     rows: int
     late_rows: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     watermark_us: int | None = None
+    failed: Mapping[int, Failed] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def sample_text(row: Mapping[str, Any]) -> str:
+    """A row as JSON, each value as a user would write it.
+
+    >>> sample_text({"v": 0, "at": datetime(2026, 1, 1, 12)})
+    '{"v": 0, "at": "2026-01-01 12:00:00"}'
+    """
+    return json.dumps({name: _written(value) for name, value in row.items()}, ensure_ascii=False)
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, datetime):
+        return str(value.replace(tzinfo=None))
+    return value if isinstance(value, bool | int | float | str | None) else str(value)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
@@ -180,6 +180,19 @@ class ErrorReport(PlaitError):  # noqa: N818 - it is a report, of errors
 
     def render(self) -> str:
         return "\n\n".join(error.render() for error in self.errors)
+
+
+class QueriesFailedError(PlaitError):
+    """A batch cannot be computed with these queries, each by its own fault, and can without them."""
+
+    def __init__(self, failed: Mapping[str, PlaitError]) -> None:
+        names = ", ".join(f"`{name}`" for name in failed)
+        super().__init__("query-failed", f"a micro-batch fails by {names}")
+        self.failed = failed
+
+    @property
+    def errors(self) -> tuple[PlaitError, ...]:
+        return tuple(self.failed.values())
 
 
 def reported(errors: Sequence[PlaitError]) -> PlaitError:

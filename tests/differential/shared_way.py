@@ -62,6 +62,13 @@ class Ran:
             late.update(outcomes[query].late_rows)
         return late
 
+    def failed(self, query: str) -> Counter[int]:
+        """On how many rows the checks of a query failed, by their places."""
+        failed: Counter[int] = Counter()
+        for outcomes in self.outcomes.values():
+            failed.update({place: each.rows for place, each in outcomes[query].failed.items()})
+        return failed
+
 
 class PowerCutError(Exception):
     """The process ends here, as far as the batch can tell."""

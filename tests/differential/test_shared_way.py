@@ -23,13 +23,14 @@ from tests.differential.arrivals import SECOND_US, StoredStream
 from tests.differential.harness import definition
 from tests.differential.queries import KINDS, RandomQuery
 from tests.differential.result_rows import published_rows
-from tests.differential.shared_way import HandedOver
+from tests.differential.shared_way import HandedOver, Ran
 from tests.differential.variants import INTEGERS, with_variants
-from tests.differential.workloads import random_workload
+from tests.differential.workloads import RandomWorkload, random_workload
 from tests.workloads.trunks import compute_by_plans
 
 from plait import language
 from plait.batches import Batch, BatchRows
+from plait.deployment.describe import failing_text
 from plait.engines.shared import ticks, tree
 from plait.engines.shared.group import SharedQuery
 from plait.engines.shared.trunk import Trunk
@@ -38,6 +39,7 @@ from plait.expressions.types import INT, TIMESTAMP
 from plait.plan.nodes import Field, StreamScan
 from plait.rewrite import canonicalise
 from plait.runtime.beats import END_OF_TIME_US
+from plait.sharing.failing import checks
 from plait.space import stream_of
 
 MODEST = settings(
@@ -45,6 +47,27 @@ MODEST = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 )
+
+
+def _failed(workload: RandomWorkload, ran: Ran) -> dict[tuple[str, str, str], int]:
+    """On how many rows each expression of each query failed, by stream."""
+    found = {}
+    for key, query in workload.load().queries.items():
+        places = checks(stream_of(canonicalise(query.plan)))
+        for place, count in ran.failed(key).items():
+            check = places[place]
+            found[query.name, check.scan.stream, failing_text(check)] = count
+    return found
+
+
+def _failed_by_definition(workload: RandomWorkload) -> dict[tuple[str, str, str], int]:
+    loaded = workload.load()
+    with StoredData.from_rows(loaded.catalog, workload.rows) as data:
+        return {
+            (query.name, check.scan.stream, failing_text(check)): count
+            for query in loaded.queries.values()
+            for check, count in evaluate(query, data).failed.items()
+        }
 
 
 @MODEST
@@ -63,6 +86,7 @@ def test_a_query_by_itself(rng: random.Random, seed: int, kind: str, by_plans: b
             compute_by_plans(patch)
         ran = shared_way.run(handed, Path(folder), "q0", disturb=random.Random(seed))
     assert not (found := difference(expected, ran.rows("q0"))), found
+    assert _failed(workload, ran) == _failed_by_definition(workload)
 
 
 @pytest.mark.parametrize(
@@ -76,6 +100,7 @@ def test_random_queries_give_the_rows_of_their_definition(seed: int, tmp_path: P
     for query in workload.queries:
         assert not difference(expected[query.name], ran.rows(query.name)), query
         assert not ran.late_rows(query.name)
+    assert _failed(workload, ran) == _failed_by_definition(workload)
     assert sum(bool(rows) for rows in expected.values()) >= 0.9 * len(expected)
 
 

@@ -10,7 +10,9 @@ from typing import Any
 @dataclass(frozen=True)
 class LiveQuery:
     """A query of a running system. `after_us` is the moment after which it sees rows, in microseconds since
-    1970, of one that was added after there were some; `reads` are the queries that it reads."""
+    1970, of one that was added after there were some; `reads` are the queries that it reads. `failed` are
+    expressions that were NULL because there is no such value, first what was so first: `expression`,
+    `stream`, `rows`, and the first row as `sample`, with its time as `at_us`."""
 
     name: str
     way: str
@@ -20,10 +22,11 @@ class LiveQuery:
     rows: int
     results: str
     reads: tuple[str, ...] = ()
+    failed: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> LiveQuery:
-        return cls(**{**entry, "reads": tuple(entry["reads"])})
+        return cls(**{**entry, "reads": tuple(entry["reads"]), "failed": tuple(entry["failed"])})
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from plait.deployment.describe import failing_text
 from plait.expressions.types import Type
 from plait.quantity_text import counted
 from plait.table_text import csv_text, json_value, table_text, value_text
@@ -77,9 +78,14 @@ class EvaluatedRows(Rows):
     def __init__(self, result: Result) -> None:
         super().__init__(result.columns, result.types, result.rows)
         self.bad_records = dict(result.bad_records)
+        # On how many rows of a stream an expression is NULL as there is no such value.
+        self.failed = {
+            (check.scan.stream, failing_text(check)): rows for check, rows in result.failed.items()
+        }
 
     def to_json(self, limit: int | None = None) -> dict[str, Any]:
-        return {**super().to_json(limit), "bad_records": self.bad_records}
+        failed = [{"expression": e, "stream": s, "rows": n} for (s, e), n in self.failed.items()]
+        return {**super().to_json(limit), "bad_records": self.bad_records, "failed": failed}
 
 
 class ResultRows(Rows):

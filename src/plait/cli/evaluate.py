@@ -104,7 +104,7 @@ def command(
         case "csv":
             (rows,) = results.values()
             write_result(rows.to_csv(rows_limit), output)
-            for line in _set_aside(rows):  # CSV has no place for it
+            for line in (*_set_aside(rows), *_failed(rows)):  # CSV has no place for it
                 click.echo(line, err=True)
         case "json":
             write_json(
@@ -139,10 +139,17 @@ def _evaluated(session: Session, name: str, as_of_watermark: bool) -> EvaluatedR
 
 
 def _table(name: str, rows: EvaluatedRows, limit: int | None, output: str | None) -> str:
-    lines = [f"{name}: {counted(len(rows), 'row')}", *_set_aside(rows)]
+    lines = [f"{name}: {counted(len(rows), 'row')}", *_set_aside(rows), *_failed(rows)]
     if rows.rows:
         lines.append(rows.to_text(limit, terminal_width(output)))
     return "\n".join(lines)
+
+
+def _failed(rows: EvaluatedRows) -> list[str]:
+    return [
+        f"NULL, as there is no such value: {expression} on {counted(count, 'row')} of {stream}"
+        for (stream, expression), count in rows.failed.items()
+    ]
 
 
 def _set_aside(rows: EvaluatedRows) -> list[str]:

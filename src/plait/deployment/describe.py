@@ -35,6 +35,7 @@ from plait.plan.nodes import (
     Window,
     WindowSpecification,
 )
+from plait.sharing.failing import Check
 
 REMEMBERED_NODES = 10_000
 
@@ -183,6 +184,13 @@ def expression_text(expression: Expression, names: Sequence[str]) -> str:
     '(num + 1) * 2'
     """
     return _text(expression, names)[0]
+
+
+def failing_text(check: Check) -> str:
+    """What it is that can fail: there a cast is not left out."""
+    names = [column.name for column in check.scan.columns]
+    text = expression_text(check.call, names)
+    return f"CAST({text} AS {check.call.type})" if check.call.function == "cast" else text
 
 
 def _text(expression: Expression, names: Sequence[str]) -> tuple[str, int]:

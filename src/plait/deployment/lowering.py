@@ -28,6 +28,7 @@ from plait.deployment.native_lowering import NotNativeError, is_native, native_s
 from plait.deployment.row_by_row import RowByRow, row_by_row
 from plait.deployment.weaving import can_weave_join, can_weave_window, connected, plan_of, whole_scans
 from plait.errors import InternalError, UnsupportedError, reported
+from plait.expressions.failing import can_any_fail, not_false
 from plait.expressions.nodes import TRUE, Literal, conjuncts, substitute_columns
 from plait.expressions.types import BOOLEAN, TIMESTAMP
 from plait.plan.nodes import Field, Filter, Node, StreamScan, sources_of
@@ -169,7 +170,9 @@ def _wanted_rows(scan: StreamScan, read: Iterable[RowByRow]) -> Node:
     for simple in read:
         positions = [places[field.name] for field in simple.scan.columns]
         over_scan = substitute_columns(simple.predicate, positions.__getitem__)
-        selections.append(selection_of(conjuncts(over_scan), len(scan.columns)))
+        # Rows on which a term fails are wanted, too: they are counted.
+        terms = [not_false(term) if can_any_fail(term) else term for term in conjuncts(over_scan)]
+        selections.append(selection_of(terms, len(scan.columns)))
     predicate = wanted_by_any(selections)
     return scan if predicate == TRUE else Filter(scan, predicate)
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import assert_never
 
 from plait.catalog import Catalog
-from plait.deployment.describe import description, expression_text, names_of, window_text
+from plait.deployment.describe import description, expression_text, failing_text, names_of, window_text
 from plait.deployment.fragments import Fragment, Way
 from plait.deployment.row_by_row import row_by_row
 from plait.deployment.stages import (
@@ -45,6 +45,7 @@ from plait.plan.nodes import (
 )
 from plait.quantity_text import counted
 from plait.sharing.chains import comes_at_once
+from plait.sharing.failing import checks
 from plait.sharing.families import Families, families
 from plait.sharing.tagged import TaggedPlans
 
@@ -61,7 +62,15 @@ def fragment_text(fragment: Fragment, query: str, catalog: Catalog) -> str:
             lines = _shared_lines(fragment, query, catalog)
         case _:
             assert_never(fragment.way)
-    return "\n".join(lines)
+    return "\n".join([*lines, *_failing_lines(fragment, query)])
+
+
+def _failing_lines(fragment: Fragment, query: str) -> Iterator[str]:
+    """What may have no value on some rows, and is counted."""
+    plan = next(result.plan for result in fragment.results if result.query == query)
+    texts = dict.fromkeys(map(failing_text, checks(plan)))
+    if texts:
+        yield f"  rows on which there is no such value are counted: {', '.join(texts)}"
 
 
 # On Spark's operators

@@ -1,7 +1,8 @@
 """Computes a query from its definition over stored data: what every other way to run it is compared with.
 
 It starts from the bound, unrewritten plan and shares nothing with rewriting, planning or execution except the
-printing of expressions for DuckDB, so that a mistake there cannot hide. Simple comes before fast.
+printing of expressions for DuckDB, so that a mistake there cannot hide. Simple comes before fast. Only where
+expressions fail is counted by the canonical plan: that is how these counts are defined.
 `docs/semantics.md` states what it computes, with examples that are run through it.
 """
 
@@ -13,6 +14,7 @@ from types import MappingProxyType
 from plait.engines.duckdb import quoted
 from plait.engines.event_times import microseconds
 from plait.errors import InfeasibleError, InternalError
+from plait.evaluator.failed_rows import failed_rows
 from plait.evaluator.horizon import Horizon
 from plait.evaluator.relations import Definition
 from plait.evaluator.result import Result, difference, same_rows
@@ -39,7 +41,8 @@ def evaluate(
     rows = data.database.fetch(_sorted_statement(query, definition))
     streams, _ = sources_of(query.plan)
     bad_records = {source.relation.name: source.bad_records for source in map(data.stream, sorted(streams))}
-    return Result(query.columns, query.plan.types, tuple(rows), MappingProxyType(bad_records))
+    failed = MappingProxyType(failed_rows(query, data, start))
+    return Result(query.columns, query.plan.types, tuple(rows), MappingProxyType(bad_records), failed)
 
 
 def _definition(query: Query, data: StoredData, closed_only: bool, start: datetime | None) -> Definition:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from plait.expressions.types import Type
+from plait.sharing.failing import Check
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -26,13 +27,15 @@ class Result:
     """All rows, sorted by all columns, NULLs first.
 
     TIMESTAMP values are naive `datetime`s in UTC; those that Python cannot hold (after 9999) are text.
-    `bad_records` counts, for each stream the query reads, the rows set aside because of their event time.
+    `bad_records` counts, for each stream the query reads, the rows set aside because of their event time;
+    `failed`, for expressions over rows of streams, those on which they are NULL as there is no such value.
     """
 
     columns: tuple[str, ...]
     types: tuple[Type, ...]
     rows: tuple[Row, ...]
     bad_records: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    failed: Mapping[Check, int] = field(default_factory=lambda: MappingProxyType({}))
 
 
 def same_rows(left: Iterable[Sequence[Any]], right: Iterable[Sequence[Any]]) -> bool:

@@ -27,7 +27,7 @@ from plait.failpoints import reach
 from plait.plan.nodes import sources_of
 from plait.runtime.beats import Beats
 from plait.runtime.checkpoint import Checkpoint
-from plait.runtime.journal import Journal, Totals
+from plait.runtime.journal import First, Journal, Totals
 from plait.runtime.publishing import Publisher
 from plait.runtime.recent_rate import RecentRate
 from plait.runtime.state import FragmentFolder
@@ -66,6 +66,10 @@ class QueryCounts:
 
     def late(self, stream: str) -> str:
         return f"late:{self.query.lower()}:{stream}"
+
+    def failed(self, place: int) -> str:
+        """Of the check at that place of the query's plan."""
+        return f"failed:{self.query.lower()}:{place}"
 
     def rows_of(self, totals: Totals) -> int:
         return totals.counts.get(self.rows, 0)
@@ -204,7 +208,9 @@ class FragmentRun(StreamingWork):
         processed = self.computation.process(frame, begun, publish)
         for stream, log in self._logs.items():
             log.finish(batch, processed.arrived[stream])
-        self.journal.finish(batch, *self._journalled(batch, processed.outcomes))
+        self.journal.finish(
+            batch, *self._journalled(batch, processed.outcomes), self._firsts(batch, processed.outcomes)
+        )
         reach("batch-finished")
         return processed
 
@@ -221,12 +227,24 @@ class FragmentRun(StreamingWork):
             numbers[counts.rows] = outcome.rows
             for stream, count in outcome.late_rows.items():
                 numbers[counts.late(stream.lower())] = count
+            for place, failed in outcome.failed.items():
+                numbers[counts.failed(place)] = failed.rows
             if outcome.watermark_us is not None:
                 watermarks_us[counts.watermark] = outcome.watermark_us
         by_spark = self._checkpoint.watermark_us(batch)
         if not watermarks_us and by_spark is not None:
             watermarks_us = {counts.watermark: by_spark for counts in self.counts.values()}
         return numbers, watermarks_us
+
+    def _firsts(self, batch: int, outcomes: Mapping[str, Outcome]) -> Mapping[str, First]:
+        """The rows on which expressions failed first."""
+        return {
+            self.counts[query].failed(place): First(batch, failed.at_us, failed.sample)
+            for query, outcome in outcomes.items()
+            if query in self.counts
+            for place, failed in outcome.failed.items()
+            if failed.sample
+        }
 
 
 def _busy(label: str, limit_seconds: float) -> ExternalError:

@@ -17,9 +17,10 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from threading import Lock
+from types import MappingProxyType
 
 from plait.errors import ExternalError
 
@@ -36,16 +37,30 @@ CREATE TABLE IF NOT EXISTS batches (
   id INTEGER PRIMARY KEY, versions TEXT NOT NULL, counts TEXT, watermarks_us TEXT
 );
 CREATE TABLE IF NOT EXISTS folded (name TEXT PRIMARY KEY, count INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS firsts (
+  name TEXT PRIMARY KEY, batch INTEGER NOT NULL, at_us INTEGER NOT NULL, sample TEXT NOT NULL
+);
 """
 
 
 @dataclass(frozen=True)
+class First:
+    """The first of what a count is of: the batch that had it, its event time, and what it is."""
+
+    batch: int
+    at_us: int
+    sample: str
+
+
+@dataclass(frozen=True)
 class Totals:
-    """Over all finished batches. `watermarks_us` are those of the last."""
+    """Over all finished batches. `watermarks_us` are those of the last; `firsts` are by the names of counts,
+    where there are some."""
 
     batches: int
     counts: Mapping[str, int]
     watermarks_us: Mapping[str, int]
+    firsts: Mapping[str, First] = field(default_factory=lambda: MappingProxyType({}))
 
 
 class Journal:
@@ -76,8 +91,15 @@ class Journal:
             connection.execute("INSERT INTO batches (id, versions) VALUES (?, ?)", (batch, _json(chosen)))
             return chosen
 
-    def finish(self, batch: int, counts: Mapping[str, int], watermarks_us: Mapping[str, int]) -> None:
-        """What the batch gave. Of a batch that finished before, it is written over.
+    def finish(
+        self,
+        batch: int,
+        counts: Mapping[str, int],
+        watermarks_us: Mapping[str, int],
+        firsts: Mapping[str, First] = MappingProxyType({}),
+    ) -> None:
+        """What the batch gave. Of a batch that finished before, it is written over; what was the first in an
+        earlier one stays that.
 
         Whoever keeps a journal names counts and watermarks as it likes.
         """
@@ -85,6 +107,11 @@ class Journal:
             connection.execute(
                 "UPDATE batches SET counts = ?, watermarks_us = ? WHERE id = ?",
                 (_json({name: n for name, n in counts.items() if n}), _json(watermarks_us), batch),
+            )
+            connection.executemany(
+                "INSERT INTO firsts VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
+                "at_us = excluded.at_us, sample = excluded.sample WHERE batch = excluded.batch",
+                [(name, *astuple(first)) for name, first in firsts.items()],
             )
             _fold(connection, batch - KEPT_BATCHES)
 
@@ -159,7 +186,9 @@ def _totals(connection: sqlite3.Connection) -> Totals:
             counts.update(json.loads(batch_counts))
             if number > last:
                 last, watermarks_us = number, batch_watermarks
-    return Totals(batches, counts, json.loads(watermarks_us))
+    found = connection.execute("SELECT name, batch, at_us, sample FROM firsts").fetchall()
+    firsts = {name: First(*values) for name, *values in found}
+    return Totals(batches, counts, json.loads(watermarks_us), firsts)
 
 
 _BATCHES = ""  # as the name of a count: how many batches were folded

@@ -21,6 +21,7 @@ from plait.table_text import printable, table_text
 
 QUERIES_SHOWN = 20
 REASONS_SHOWN = 3
+FAILED_SHOWN = 5
 # Clocks differ, and zones are mixed up: less than that is nothing to speak of.
 FAR_AHEAD_US = 3_600_000_000
 
@@ -58,6 +59,9 @@ def line(progress: RunProgress) -> str:
         f"{counted(sum(sum(query.late_rows.values()) for query in queries), 'late row')}",
         counted(sum(stream.bad_records for stream in progress.streams), "bad record"),
     ]
+    failed = sum(each.rows for query in queries for each in query.failed)
+    if failed:
+        counts.append(f"{counted(failed, 'value')} NULL as there is none")
     if progress.failed:
         counts.append(f"failed: {', '.join(query.name for query in progress.failed)}")
     batches = [query.batch_seconds for query in queries if query.batch_seconds is not None]
@@ -75,6 +79,7 @@ def summary_text(progress: RunProgress, width: int | None = None) -> str:
     ]
     parts = [table_text(_SUMMARY_COLUMNS, cells, numeric={1, 2}, width=width)]
     parts += _section("late rows, left out of some results", map(_late_text, progress.queries))
+    parts += _section("NULL, as there is no such value", _failed_texts(progress.queries))
     parts += _section("bad records", map(_bad_text, progress.streams))
     parts += _section("to be looked at", _warnings(progress))
     parts += _section(
@@ -116,6 +121,7 @@ def summary_json(progress: RunProgress) -> dict[str, Any]:
                 "state": query.state,
                 "rows": query.rows,
                 "late_rows": dict(query.late_rows),
+                "failed": [each.to_json() for each in query.failed],
                 "batches": query.batches,
                 "watermark_us": query.watermark_us,
                 "results": query.results,
@@ -188,6 +194,16 @@ def _remark(query: QueryProgress, trigger_seconds: float | None) -> str:
 def _late_text(query: QueryProgress) -> str:
     late = [f"{rows:,} of {stream}" for stream, rows in query.late_rows.items() if rows]
     return f"{query.name}: {', '.join(late)}" if late else ""
+
+
+def _failed_texts(queries: Iterable[QueryProgress]) -> Iterator[str]:
+    """Of each query the first few; all of them are in the JSON."""
+    for query in queries:
+        for each in query.failed[:FAILED_SHOWN]:
+            rows = counted(each.rows, "row")
+            yield f"{query.name}: {each.expression} on {rows} of {each.stream}, first {each.sample}"
+        if len(query.failed) > FAILED_SHOWN:
+            yield f"{query.name}: … and {counted(len(query.failed) - FAILED_SHOWN, 'more expression')}"
 
 
 def _bad_text(stream: StreamProgress) -> str:

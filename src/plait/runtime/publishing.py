@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
-from plait.batches import BatchRows, QueriesFailedError
-from plait.errors import ExternalError, PlaitError, reported
+from plait.batches import BatchRows
+from plait.errors import ExternalError, PlaitError, QueriesFailedError, reported
 from plait.runtime.shared_results import SharedSink
 from plait.runtime.sinks import Sink
 

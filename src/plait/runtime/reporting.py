@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from time import time
 
+from plait.deployment.describe import failing_text
 from plait.deployment.fragments import Result
 from plait.engines.data_errors import shown
 from plait.runtime.assembly import Assembly
@@ -12,9 +13,10 @@ from plait.runtime.fragment_run import FragmentRun, counts_of
 from plait.runtime.journal import ROWS
 from plait.runtime.outlets import guarantee
 from plait.runtime.query_set import QuerySet, StoppedQuery
-from plait.runtime.snapshot import QueryProgress, QueryState, RunProgress, StreamProgress
+from plait.runtime.snapshot import FailedExpression, QueryProgress, QueryState, RunProgress, StreamProgress
 from plait.runtime.stream_log import BAD, StreamLog
 from plait.runtime.waiting import Waiting, waiting
+from plait.sharing.failing import checks
 from plait.workload import Workload
 
 
@@ -88,6 +90,7 @@ def _query(
         rows=rows,
         rows_per_s=run.rates[result.query].per_s,
         late_rows={streams[key].name: n for key, n in counts.late_rows_of(run.totals).items()},
+        failed=_failed(run, result),
         batches=run.totals.batches,
         batch_seconds=run.batch_seconds,
         watermark_us=watermark_us,
@@ -110,6 +113,22 @@ def _stopped(stopped: StoppedQuery, assembly: Assembly) -> QueryProgress:
         watermark_us=counts.watermark_us_of(totals),
         error=stopped.error,
     )
+
+
+def _failed(run: FragmentRun, result: Result) -> tuple[FailedExpression, ...]:
+    """First what failed first."""
+    counts, totals = run.counts[result.query], run.totals
+    if not totals.firsts:
+        return ()
+    found = []
+    for place, check in enumerate(checks(result.plan)):
+        first = totals.firsts.get(counts.failed(place))
+        if first is not None:
+            rows = totals.counts.get(counts.failed(place), 0)
+            text = failing_text(check)
+            expression = FailedExpression(text, check.scan.stream, rows, first.sample, first.at_us)
+            found.append(((first.batch, first.at_us, check.scan.stream, text), expression))
+    return tuple(expression for _, expression in sorted(found, key=lambda each: each[0]))
 
 
 def _waiting(

@@ -24,12 +24,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from plait.batches import QueriesFailedError
 from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Fragment
 from plait.deployment.lowering import Engines, check_engines
 from plait.deployment.lowering import fragments as fragments_of
-from plait.errors import PlaitError, Source, UserError, reported
+from plait.errors import PlaitError, QueriesFailedError, Source, UserError, reported
 from plait.failpoints import reach
 from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE, MOST_ROWS
 from plait.runtime.assembly import Assembly, check_results
@@ -224,6 +223,7 @@ class Run:
                 "after_us": computed[query.name][1].after_us,
                 "state": str(progress[query.name].state),
                 "rows": progress[query.name].rows,
+                "failed": [each.to_json() for each in progress[query.name].failed],
                 "results": progress[query.name].results,
                 "reads": list(query.reads),
             }

@@ -6,11 +6,13 @@ asks what is in the results, not what this process did.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from plait.deployment.fragments import Way
 from plait.errors import PlaitError
@@ -41,10 +43,26 @@ class StreamProgress:
 
 
 @dataclass(frozen=True)
+class FailedExpression:
+    """An expression of a query that failed, hence was NULL, on so many rows of a stream; the first of them,
+    as JSON, and its event time."""
+
+    expression: str
+    stream: str
+    rows: int
+    sample: str
+    at_us: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "sample": json.loads(self.sample)}
+
+
+@dataclass(frozen=True)
 class QueryProgress:
     """`results` says where the rows go, in words: a folder, the console, a format of Spark's. `guarantee` is
     what holds for the rows there. `waiting` says what is still open, if something `is_open`, or why there are
-    no rows yet; it is empty where neither is the case. `watermark_us` is the one that the query goes by."""
+    no rows yet; it is empty where neither is the case. `watermark_us` is the one that the query goes by.
+    `failed` are expressions in the order in which they failed first."""
 
     name: str
     way: Way
@@ -54,6 +72,7 @@ class QueryProgress:
     rows: int = 0
     rows_per_s: float = 0.0  # lately
     late_rows: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    failed: tuple[FailedExpression, ...] = ()
     batches: int = 0
     batch_seconds: float | None = None  # the last one
     watermark_us: int | None = None

@@ -27,12 +27,14 @@ _GOOD = "(reason IS NULL)"
 
 @dataclass(frozen=True)
 class _Counts:
-    """Of good records, the greatest event time, and the last watermark for which all of them are in time."""
+    """Of good records, the greatest event time, the last watermark for which all of them are in time, and how
+    many there are on which an expression fails."""
 
     records: int
     bad: int
     last_us: int | None
     in_time_until: int | None
+    failing: int = 0
 
 
 class CountedRows:
@@ -50,11 +52,16 @@ class CountedRows:
         self.stream = stream
         self._records = records
         self._in_time_until: list[str] = []
+        self._failing: list[str] = []
 
     def watch(self, in_time_until: str) -> None:
         """A way on which rows can be too late. A row that goes several ways is late if it is so on one. To be
         said before the rows are read."""
         self._in_time_until.append(in_time_until)
+
+    def watch_failing(self, fails: str) -> None:
+        """What is true of rows on which an expression fails. To be said before the rows are read."""
+        self._failing.append(fails)
 
     @property
     def observed(self) -> DataFrame:
@@ -65,6 +72,7 @@ class CountedRows:
             F.count("reason").alias("bad"),
             F.max(F.when(F.expr(_GOOD), F.expr("unix_micros(t)"))).alias("last_us"),
             F.min(self._until).alias("in_time_until"),
+            *([F.count_if(F.expr(self._fails)).alias("failing")] if self._failing else []),
         )
 
     def counts(self, batch: ExecutedBatch) -> _Counts:
@@ -77,6 +85,13 @@ class CountedRows:
 
     def late_rows(self, batch: ExecutedBatch, late_before_us: int) -> DataFrame:
         return batch.rows(self._name).where(self._until <= F.lit(late_before_us))
+
+    def failing_rows(self, batch: ExecutedBatch) -> DataFrame:
+        return batch.rows(self._name).where(self._fails)
+
+    @property
+    def _fails(self) -> str:
+        return f"{_GOOD} AND ({' OR '.join(self._failing)})"
 
     @property
     def _name(self) -> str:
@@ -120,6 +135,15 @@ class Counting:
             stream: counted.late_rows(self._executed, before_us)
             for stream, counted in self._counted.items()
             if (until := self._counts_of(stream).in_time_until) is not None and until <= before_us
+        }
+
+    @property
+    def failing(self) -> Mapping[str, DataFrame]:
+        """The rows on which expressions fail, by stream, if there are any."""
+        return {
+            stream: counted.failing_rows(self._executed)
+            for stream, counted in self._counted.items()
+            if self._counts_of(stream).failing
         }
 
     def _counts_of(self, stream: str) -> _Counts:

@@ -1,7 +1,7 @@
 """Runs a query on Spark's own streaming operators: the stages of its fragment, then each batch's epilogue.
 
 Each batch is computed by a single action, which also counts what is read (`counted_rows`). Only if rows were
-too late is there another, which counts these.
+too late, or expressions failed on some, is there another, which counts these.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from plait.catalog import Catalog
 from plait.deployment.fragments import Fragment
 from plait.spark.counted_rows import Counting
 from plait.spark.epilogue import Epilogue
+from plait.spark.failing_rows import FailingRows
 from plait.spark.stage_frames import applied, stream_readers
 from plait.spark.stream_rows import RecordSource
 
@@ -28,6 +29,7 @@ class NativeComputation:
         self._query = fragment.only.query
         readers = stream_readers(stages, catalog, sources, beats)
         self._counted = [reader.counted for reader in readers.values()]
+        self._failing = FailingRows(fragment.results, readers)
         self._epilogue = Epilogue(stages, fragment.only.columns, catalog)
         self.frame = self._epilogue.handed_over(applied(stages.streaming, readers))
 
@@ -37,4 +39,5 @@ class NativeComputation:
         rows = self._epilogue.table(frame, batch)
         publish([BatchRows((self._query,), rows)])
         late = {stream: rows.count() for stream, rows in counting.late.items()}
-        return Processed({self._query: Outcome(rows.num_rows, late)}, counting.arrived)
+        failed = self._failing.found(counting).get(self._query, {})
+        return Processed({self._query: Outcome(rows.num_rows, late, failed=failed)}, counting.arrived)

@@ -35,6 +35,7 @@ from plait.sharing.patterns import relaxed
 from plait.sharing.selects import WovenSelect
 from plait.sharing.trees import WovenAggregate
 from plait.spark.counted_rows import Counting
+from plait.spark.failing_rows import FailingRows
 from plait.spark.local_tables import LocalTable
 from plait.spark.routes import Routes
 from plait.spark.stage_frames import applied, stream_readers
@@ -64,6 +65,7 @@ class WovenComputation:
             is_wanted = to_spark(wanted, readers[key].columns_of(scan))
             readers[key].watch(f"CASE WHEN {is_wanted} THEN {self._weave.in_time_until} END")
         self._counted = [reader.counted for reader in readers.values()]
+        self._failing = FailingRows(fragment.results, readers)
         self.frame = self._weave.streamed(applied(stages.streaming, readers), session)
 
     def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Processed:
@@ -72,7 +74,11 @@ class WovenComputation:
         results = self._weave.subscriptions.results(self._weave.shared_rows(frame), frame)
         publish(results)
         rows, late = row_counts(results), self._missed(counting)
-        outcomes = {query: Outcome(rows.get(query, 0), late.get(query, {})) for query in self._queries}
+        failed = self._failing.found(counting)
+        outcomes = {
+            query: Outcome(rows.get(query, 0), late.get(query, {}), failed=failed.get(query, {}))
+            for query in self._queries
+        }
         return Processed(outcomes, counting.arrived)
 
     def _missed(self, counting: Counting) -> dict[str, dict[str, int]]:

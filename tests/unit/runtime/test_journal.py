@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plait.errors import ExternalError
-from plait.runtime.journal import KEPT_BATCHES, Journal, Totals, read_totals
+from plait.runtime.journal import KEPT_BATCHES, First, Journal, Totals, read_totals
 
 
 @pytest.fixture
@@ -83,6 +83,15 @@ def test_it_can_be_read_while_a_batch_begins(journal: Journal) -> None:
         return {}
 
     journal.begin(0, versions)
+
+
+def test_what_came_first_stays_the_first(journal: Journal) -> None:
+    for batch, sample in ((0, "a"), (0, "b"), (1, "c")):  # batch 0 runs twice
+        journal.begin(batch, dict)
+        journal.finish(batch, {"failed": 2}, {}, {"failed": First(batch, 5, sample)})
+    assert journal.totals().firsts == {"failed": First(0, 5, "b")}
+    assert journal.totals().counts["failed"] == 4
+    assert read_totals(journal.path) == journal.totals()
 
 
 def test_no_journal_has_counted_nothing(tmp_path: Path) -> None:

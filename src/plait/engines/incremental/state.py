@@ -13,14 +13,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
 
-from plait.batches import Outcome
+from plait.batches import Failed, Outcome
 from plait.engines.duckdb import Database
 from plait.errors import ExternalError
 
-FORMAT = 6
+FORMAT = 7
 
 # Batches whose outcomes are remembered: no fewer than Spark keeps in its checkpoint.
 REMEMBERED_BATCHES = 100
@@ -173,14 +174,12 @@ class State:
         if not done:
             return {}
         ((text,),) = done
-        return {query: Outcome(*values) for query, values in json.loads(text).items()}
+        return {query: _outcome(*values) for query, values in json.loads(text).items()}
 
     def record(self, batch: int, seen_us: Mapping[str, int], outcomes: Mapping[str, Outcome]) -> None:
         """Note a batch as done, within its transaction."""
         self.database.execute("DELETE FROM batches WHERE id <= $1", [batch - REMEMBERED_BATCHES])
-        written = {
-            query: [each.rows, dict(each.late_rows), each.watermark_us] for query, each in outcomes.items()
-        }
+        written = {query: _written(each) for query, each in outcomes.items()}
         self.database.execute(
             "INSERT INTO batches VALUES ($1, $2, $3)",
             [batch, json.dumps(dict(seen_us)), json.dumps(written)],
@@ -205,6 +204,18 @@ class State:
             detail=f"{where}\n{detail}" if detail else where,
             hint="begin with a new state folder, or put back a copy of this one from before",
         )
+
+
+def _written(outcome: Outcome) -> list[object]:
+    failed = {place: astuple(each) for place, each in outcome.failed.items()}
+    return [outcome.rows, dict(outcome.late_rows), outcome.watermark_us, *([failed] if failed else [])]
+
+
+def _outcome(
+    rows: int, late: Mapping[str, int], watermark_us: int | None, failed: Mapping[str, Any] | None = None
+) -> Outcome:
+    found = {int(place): Failed(*values) for place, values in (failed or {}).items()}
+    return Outcome(rows, late, watermark_us, found)
 
 
 def _create(path: Path, memory_bytes: int) -> None:

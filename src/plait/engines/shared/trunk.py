@@ -19,13 +19,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from plait.batches import Batch, BatchRows, Outcome, Publish, QueriesFailedError, row_counts
+from plait.batches import Batch, BatchRows, Outcome, Publish, row_counts
 from plait.catalog import Stream
 from plait.engines.incremental.bands import closed_us
 from plait.engines.incremental.state import KnownQuery, Progress, State, StateTable
 from plait.engines.shared.culprits import culprits
+from plait.engines.shared.failing_rows import FailingRows
 from plait.engines.shared.group import Arrivals, Group, SharedQuery
-from plait.errors import ExternalError, InfeasibleError, PlaitError
+from plait.errors import ExternalError, InfeasibleError, PlaitError, QueriesFailedError
 from plait.failpoints import reach
 from plait.plan.nodes import StreamScan, sources_of
 from plait.plan.signature import signature
@@ -91,6 +92,7 @@ class Trunk:
                 each.group.open(self._database)
         self._database.limit_memory(_memory_bytes(queries))
         self._queries, self._scans, self._computed = queries, scans, computed
+        self._failing = FailingRows(queries, scans)
 
     def _arranged(
         self, queries: Sequence[SharedQuery], scans: Mapping[str, StreamScan] | None = None
@@ -135,20 +137,22 @@ class Trunk:
         seen_us = _seen(before, rows, beats)
         try:
             with self._database.transaction():
-                results, outcomes = self._given(self._computed, batch, rows, before, seen_us)
+                results, outcomes = self._given(self._computed, self._failing, batch, rows, before, seen_us)
                 publish(results)
                 self._state.record(batch.id, seen_us, outcomes)
         except _FAILURES as error:
-            failed = self._failed(batch, rows, before, seen_us)
+            failed = self._culprits(batch, rows, before, seen_us)
             if 0 < len(failed) < len(self._queries):
                 raise QueriesFailedError(failed) from error
             raise
+        self._failing.know(outcomes)
         reach("database-committed")
         return outcomes
 
     def _given(
         self,
         computed: Sequence[_Computed],
+        failing: FailingRows,
         batch: Batch,
         rows: Mapping[str, pa.Table],
         before: Progress,
@@ -160,6 +164,7 @@ class Trunk:
         with ExitStack() as given:
             relations = {key: given.enter_context(self._database.given(table)) for key, table in rows.items()}
             arrived = Arrivals(relations, batch.tables)
+            failed = failing.found(self._database, rows, relations)
             for each in computed:
                 read, group = each.read, each.group
                 earlier, later = self._watermark_us(read, before.seen_us), self._watermark_us(read, seen_us)
@@ -168,10 +173,12 @@ class Trunk:
                 results += given_rows
                 counts = row_counts(given_rows)
                 for name in each.queries:
-                    outcomes[name] = Outcome(counts.get(name, 0), late.get(name, {}), later)
+                    outcomes[name] = Outcome(
+                        counts.get(name, 0), late.get(name, {}), later, failed.get(name, {})
+                    )
         return results, outcomes
 
-    def _failed(
+    def _culprits(
         self,
         batch: Batch,
         rows: Mapping[str, pa.Table],
@@ -189,7 +196,8 @@ class Trunk:
                     computed = self._arranged(some)
                     for each in computed:
                         each.group.open(self._database)
-                    self._given(computed, batch, rows, before, seen_us)
+                    failing = FailingRows(some, self._scans)
+                    self._given(computed, failing, batch, rows, before, seen_us)
                     raise _WellError
             except _WellError:
                 return None

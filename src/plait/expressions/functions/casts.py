@@ -34,6 +34,7 @@ from plait.expressions.types import (
     TIMESTAMP,
     Kind,
     Type,
+    integer_range,
 )
 
 # Spark trims fewer characters around fractions than around other values.
@@ -159,6 +160,23 @@ def _text_to_duckdb(to: Type) -> str | Staged:
     return _timestamp_or_null(f"({zoned} AT TIME ZONE 'UTC')")
 
 
+def _may_not_fit(shape: Shape) -> bool:
+    given, to = shape.types[0], shape.result
+    if given == to or to in (STRING, BOOLEAN, DOUBLE, DATE, TIMESTAMP):
+        return given == STRING != to
+    if given in (STRING, DOUBLE):
+        return True
+    rounds = to.kind is Kind.DECIMAL and given.scale > to.scale  # perhaps up
+    return _beyond(given) + rounds > _beyond(to)
+
+
+def _beyond(type_: Type) -> int:
+    """The least whole number above all values of an exact type, and of 0 and 1 as booleans become them."""
+    if type_.kind is Kind.DECIMAL:
+        return int(10 ** (type_.precision - type_.scale))
+    return 2 if type_ == BOOLEAN else integer_range(type_)[1] + 1
+
+
 CASTS: tuple[Function, ...] = (
     Function(
         "cast",
@@ -170,5 +188,6 @@ CASTS: tuple[Function, ...] = (
         duckdb=_cast_duckdb,
         example=Example(("17",), 17, to=INT),
         written="CAST({0} AS {to})",
+        fails=_may_not_fit,
     ),
 )

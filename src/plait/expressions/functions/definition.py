@@ -94,6 +94,18 @@ class Staged:
 
 Template: TypeAlias = str | Staged | Callable[[Shape], str | Staged]
 
+
+def never(shape: Shape) -> bool:
+    """Of a function that gives a value whenever it is given some, or whose NULL is meant."""
+    del shape
+    return False
+
+
+def always(shape: Shape) -> bool:
+    del shape
+    return True
+
+
 ExampleValue: TypeAlias = bool | int | float | Decimal | str | date | datetime | None
 
 
@@ -112,6 +124,8 @@ class Function:
 
     `usage` is how it is written, `written` a format string for that unless it is `spelling(arguments)`.
     `strict`: NULL in any argument gives NULL. `literals`: the positions of arguments that must be constants.
+    `fails`: whether arguments that are not NULL can give NULL because there is no such value, which would be
+    an error elsewhere.
     """
 
     name: str
@@ -127,6 +141,7 @@ class Function:
     strict: bool = True
     commutative: bool = False
     literals: frozenset[int] = frozenset()
+    fails: Callable[[Shape], bool] = never
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from plait.expressions.functions.definition import (
     Shape,
     Shorthand,
     Staged,
+    always,
 )
 from plait.expressions.functions.rules import takes
 from plait.expressions.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_RANGE_US, Type, decimal
@@ -167,6 +168,7 @@ def _from_epoch(name: str, unit: str, factor: int, example: int) -> Function:
         duckdb=Staged(f"TRY({{0}} * {factor})", MICROSECONDS_TO_TIMESTAMP_DUCKDB),
         example=Example((example,), datetime(1970, 1, 1, 0, 0, 1)),
         spellings=(name,),
+        fails=always,
     )
 
 
@@ -263,6 +265,7 @@ TIMES: tuple[Function, ...] = (
         ),
         example=Example((date(2024, 2, 28), 2), date(2024, 3, 1)),
         spellings=("date_add",),
+        fails=always,
     ),
     Function(
         "add_months",
@@ -281,6 +284,7 @@ TIMES: tuple[Function, ...] = (
         ),
         example=Example((date(2024, 1, 31), 1), date(2024, 2, 29)),
         spellings=("add_months",),
+        fails=always,
     ),
     Function(
         "last_day",

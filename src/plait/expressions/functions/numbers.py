@@ -121,6 +121,36 @@ def _absolute_duckdb(shape: Shape) -> str:
     return "TRY(abs({0}))" if _wraps(shape.result) else "abs({0})"
 
 
+def _overflows(shape: Shape) -> bool:
+    """Decimals have the digits that a result needs, and any two moments an interval between them."""
+    return shape.result == TIMESTAMP or (_wraps(shape.result) and TIMESTAMP not in shape.types)
+
+
+def _has_no_opposite(shape: Shape) -> bool:
+    return _wraps(shape.result)
+
+
+def _divides_by_zero(shape: Shape) -> bool:
+    divisor = shape.constants[1]
+    return not isinstance(divisor, int | float | Decimal) or divisor == 0
+
+
+def _has_no_quotient(shape: Shape) -> bool:
+    return _divides_by_zero(shape) or shape.constants[1] == -1
+
+
+def _has_no_digit_more(shape: Shape) -> bool:
+    """Whether rounding up may need a digit that is not there."""
+    given, result = shape.types[0], shape.result
+    if given.is_integer or given.scale == result.scale:
+        return False
+    return given.precision - given.scale >= result.precision - result.scale
+
+
+def _is_of_double(shape: Shape) -> bool:
+    return shape.types[0] == DOUBLE
+
+
 def _wraps(type_: Type) -> bool:
     """Whether the least value has no opposite."""
     return type_.is_integer or type_ == INTERVAL
@@ -224,6 +254,7 @@ def _binary_operator(
     duckdb: Template,
     example: Example,
     *,
+    fails: Callable[[Shape], bool],
     spellings: tuple[str, ...] = (),
     commutative: bool = False,
 ) -> Function:
@@ -239,6 +270,7 @@ def _binary_operator(
         spellings=spellings,
         written=f"{{0}} {operator} {{1}}",
         commutative=commutative,
+        fails=fails,
     )
 
 
@@ -251,6 +283,7 @@ ARITHMETIC: tuple[Function, ...] = (
         _arithmetic_spark("try_add", "+"),
         _arithmetic_duckdb("+"),
         Example((1, 2), 3),
+        fails=_overflows,
         commutative=True,
     ),
     _binary_operator(
@@ -261,6 +294,7 @@ ARITHMETIC: tuple[Function, ...] = (
         _arithmetic_spark("try_subtract", "-"),
         _arithmetic_duckdb("-"),
         Example((1, 2), -1),
+        fails=_overflows,
     ),
     _binary_operator(
         "multiply",
@@ -270,6 +304,7 @@ ARITHMETIC: tuple[Function, ...] = (
         _arithmetic_spark("try_multiply", "*"),
         _arithmetic_duckdb("*"),
         Example((2, 3), 6),
+        fails=_overflows,
         commutative=True,
     ),
     _binary_operator(
@@ -280,6 +315,7 @@ ARITHMETIC: tuple[Function, ...] = (
         "try_divide({0}, {1})",
         "CASE WHEN {1} <> 0 THEN {0} / {1} END",
         Example((1, 4), 0.25),
+        fails=_divides_by_zero,
     ),
     _binary_operator(
         "int_divide",
@@ -290,6 +326,7 @@ ARITHMETIC: tuple[Function, ...] = (
         "CASE WHEN {1} = -1 THEN try_subtract(0L, {0}) WHEN {1} <> 0 THEN {0} div {1} END",
         "TRY({0} // {1})",
         Example((-7, 2), -3),
+        fails=_has_no_quotient,
         spellings=("div",),
     ),
     _binary_operator(
@@ -300,6 +337,7 @@ ARITHMETIC: tuple[Function, ...] = (
         "try_mod({0}, {1})",
         _modulo_duckdb,
         Example((-7, 2), -1),
+        fails=_divides_by_zero,
         spellings=("mod",),
     ),
     Function(
@@ -313,6 +351,7 @@ ARITHMETIC: tuple[Function, ...] = (
         example=Example((5,), -5),
         spellings=("negative",),
         written="-{0}",
+        fails=_has_no_opposite,
     ),
 )
 
@@ -327,6 +366,7 @@ NUMBERS: tuple[Function, ...] = (
         duckdb=_absolute_duckdb,
         example=Example((-5,), 5),
         spellings=("abs",),
+        fails=_has_no_opposite,
     ),
     _double(
         "sign",
@@ -346,6 +386,7 @@ NUMBERS: tuple[Function, ...] = (
         example=Example((Decimal("1.25"), 1), Decimal("1.3")),
         spellings=("round",),
         literals=frozenset({1}),
+        fails=_has_no_digit_more,
     ),
     Function(
         "floor",
@@ -357,6 +398,7 @@ NUMBERS: tuple[Function, ...] = (
         duckdb=_whole_duckdb("floor"),
         example=Example((-1.5,), -2),
         spellings=("floor",),
+        fails=_is_of_double,
     ),
     Function(
         "ceil",
@@ -368,6 +410,7 @@ NUMBERS: tuple[Function, ...] = (
         duckdb=_whole_duckdb("ceil"),
         example=Example((-1.5,), -1),
         spellings=("ceil", "ceiling"),
+        fails=_is_of_double,
     ),
     _double("sqrt", "Square root; NaN of a negative number.", Example((9,), 3.0)),
     _double("cbrt", "Cube root.", Example((27,), 3.0)),

@@ -12,11 +12,11 @@ import pytest
 from tests.differential.result_rows import published_rows
 
 from plait import language
-from plait.batches import Batch, BatchRows, Publish, QueriesFailedError
+from plait.batches import Batch, BatchRows, Publish
 from plait.engines.shared.culprits import culprits
 from plait.engines.shared.group import SharedQuery
 from plait.engines.shared.trunk import Trunk
-from plait.errors import InfeasibleError, PlaitError
+from plait.errors import InfeasibleError, PlaitError, QueriesFailedError
 from plait.expressions.types import INT
 from plait.plan.nodes import Field, StreamScan
 from plait.rewrite import canonicalise
