@@ -18,6 +18,7 @@ from plait.api.session import (
     sql_files,
 )
 from plait.api.system import System, attach
+from plait.api.upkeep import compact
 
 __all__ = [
     "ROWS_SHOWN",
@@ -33,6 +34,7 @@ __all__ = [
     "Session",
     "System",
     "attach",
+    "compact",
     "open",
     "open_text",
     "published",

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from plait.api.live import Changed, LiveQuery
 from plait.api.rows import ResultRows
+from plait.api.upkeep import wish
 from plait.errors import PlaitError, Source
 from plait.runtime import DEFAULT_STATE
 
 if TYPE_CHECKING:  # loading these takes a moment, and not every call needs them
     from plait.runtime.run import Run
     from plait.runtime.snapshot import RunProgress
+    from plait.runtime.upkeep import Tended
 
 
 class Running:
@@ -66,6 +68,12 @@ class Running:
         """Compute these queries no more, as one change. Their results stay. What others read is dropped only
         if that is `sure`."""
         return Changed.from_json(self._run.drop(queries, sure=sure).to_json())
+
+    def compact(
+        self, *queries: str, older_than: str = "0 s", retain: str | None = None, dry_run: bool = False
+    ) -> Tended:
+        """Look after results now, as `plait.compact` does."""
+        return self._run.compact(queries, wish(retain, older_than, dry_run))
 
     def _added(self, source: Source, folder: Path) -> Changed:
         from plait.runtime.changes import Addition

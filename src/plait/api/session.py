@@ -14,6 +14,7 @@ from plait.api.check import Check, counts_text
 from plait.api.plans import Comparison, Plan
 from plait.api.rows import EvaluatedRows, ResultRows
 from plait.api.running import Running, published
+from plait.api.upkeep import keeping
 from plait.deployment.lowering import Engines, check_engines, fragments
 from plait.errors import InfeasibleError, Source, UserError, closest
 from plait.planners import DEFAULT_PLANNER, PLANNERS, driver
@@ -190,6 +191,8 @@ class Session:
         for_seconds: float | None = None,
         trigger_seconds: float = 1.0,
         most_rows: int = MOST_ROWS,
+        retain: str | None = None,
+        compact: str | None = None,
         streams: Mapping[str, DataFrame] | None = None,
         master: str | None = None,
         log: bool = False,
@@ -200,9 +203,12 @@ class Session:
         that is there is processed; with `drain` the streams count as ended after that, which closes every
         window. With the engines `spark` nothing is computed outside Spark, with `duckdb` everything in
         DuckDB. What is in the folder `state` is gone on with. A query that gives more than `most_rows` at
-        once, such as a join that explodes, is stopped. `streams` gives the rows of streams without
-        connector, as streaming DataFrames. `master` and `log` are for a Spark that is started for this, if
-        this process has none: where it runs, this machine unless given, and whether it shows its logs.
+        once, such as a join that explodes, is stopped. `retain` (`7 days`, `10 GB`) and `compact`
+        (`10 minutes`) are for queries whose results are files and that do not say it themselves: what is
+        older, or too much, is removed; small files that are as old are merged. `streams` gives the rows of
+        streams without connector, as streaming DataFrames. `master` and `log` are for a Spark that is started
+        for this, if this process has none: where it runs, this machine unless given, and whether it shows its
+        logs.
         """
         from plait.runtime.run import Extent, Run
 
@@ -224,6 +230,7 @@ class Session:
             extent=extent,
             most_rows=most_rows,
             frames=streams,
+            keeping=keeping(retain, compact),
         )
         run.start()
         return Running(run, Path(state))

@@ -14,8 +14,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from plait.quantity_text import counted, number_text
+from plait.quantity_text import bytes_text, counted, number_text
 from plait.runtime.snapshot import QueryProgress, QueryState, RunProgress, StreamProgress
+from plait.runtime.upkeep import Tended
 from plait.runtime.waiting import time_text
 from plait.table_text import printable, table_text
 
@@ -76,6 +77,7 @@ def summary_text(progress: RunProgress, width: int | None = None) -> str:
     parts = [table_text(_SUMMARY_COLUMNS, cells, numeric={1, 2}, width=width)]
     parts += _section("late rows, left out of some results", map(_late_text, progress.queries))
     parts += _section("bad records", map(_bad_text, progress.streams))
+    parts += _section("results", tended_lines(progress.tended))
     parts += _section("to be looked at", _warnings(progress))
     parts += _section(
         "not exactly once",
@@ -108,6 +110,7 @@ def summary_json(progress: RunProgress) -> dict[str, Any]:
             }
             for stream in progress.streams
         ],
+        "tended": progress.tended.to_json(),
         "warnings": list(_warnings(progress)),
         "queries": [
             {
@@ -127,6 +130,19 @@ def summary_json(progress: RunProgress) -> dict[str, Any]:
             for query in progress.queries
         ],
     }
+
+
+def tended_lines(tended: Tended) -> Iterator[str]:
+    """What was done for the results."""
+    if tended.into_files:
+        into = counted(tended.into_files, "file")
+        yield f"merged {counted(tended.merged_files, 'file')} into {into}"
+    if tended.removed_rows:
+        rows = counted(sum(tended.removed_rows.values()), "row")
+        files = counted(tended.removed_files, "file")
+        yield f"removed {rows}, {files} with {bytes_text(tended.removed_bytes)} of them"
+    for query, count in sorted(tended.removed_rows.items())[:QUERIES_SHOWN]:
+        yield f"  {query}: {counted(count, 'row')}"
 
 
 def duration_text(seconds: float) -> str:
@@ -196,7 +212,8 @@ def _bad_text(stream: StreamProgress) -> str:
 
 
 def _warnings(progress: RunProgress) -> Iterator[str]:
-    """What may be wrong with the data of streams, and would otherwise go unnoticed."""
+    """What may be wrong with the data of streams, or with results, and would otherwise go unnoticed."""
+    yield from progress.tended.trouble.values()
     for stream in progress.streams:
         if stream.ahead_us > FAR_AHEAD_US:
             ahead = duration_text(stream.ahead_us / 1e6)

@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from plait.deployment.fragments import Way
 from plait.errors import PlaitError
+from plait.runtime.upkeep import Tended
 
 
 class QueryState(StrEnum):
@@ -72,6 +73,7 @@ class RunProgress:
     streams: tuple[StreamProgress, ...] = ()
     queries: tuple[QueryProgress, ...] = ()
     trigger_seconds: float | None = None
+    tended: Tended = field(default_factory=Tended)  # what was done for the results, in this run
 
     @property
     def failed(self) -> tuple[QueryProgress, ...]:
