@@ -7,8 +7,8 @@ shows itself as a picture, rows and comparisons as tables.
 from __future__ import annotations
 
 from plait.api.check import Check
-from plait.api.live import Changed, LiveQuery
-from plait.api.plans import Comparison, Plan
+from plait.api.live import Changed, LiveQueries, LiveQuery
+from plait.api.plans import Comparison, Explanation, Plan
 from plait.api.rows import ROWS_SHOWN, EvaluatedRows, ResultRows, Rows
 from plait.api.running import Running, published
 from plait.api.session import (
@@ -26,6 +26,8 @@ __all__ = [
     "Check",
     "Comparison",
     "EvaluatedRows",
+    "Explanation",
+    "LiveQueries",
     "LiveQuery",
     "Plan",
     "ResultRows",

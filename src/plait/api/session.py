@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TypeAlias
 
 from plait import language
-from plait.api.check import Check, counts_text
-from plait.api.plans import Comparison, Plan
+from plait.api.check import Check, counts_text, query_cells
+from plait.api.html import html_line, html_table
+from plait.api.plans import Comparison, Explanation, Plan
 from plait.api.rows import EvaluatedRows, ResultRows
 from plait.api.running import Running, published
 from plait.api.upkeep import keeping
@@ -155,9 +156,10 @@ class Session:
         planner: str = DEFAULT_PLANNER,
         engines: str = Engines.ANY,
         results: str | Path = DEFAULT_RESULTS,
-    ) -> str:
+    ) -> Explanation:
         """How queries run, all unless some are named: together in DuckDB, or each by itself, on Spark's own
-        operators wherever they can; and where their rows go."""
+        operators wherever they can; and where their rows go. In a notebook with a picture of their part of
+        the plan."""
         from plait.deployment.stage_text import fragment_text
         from plait.runtime.outlets import outlets_of
 
@@ -177,7 +179,7 @@ class Session:
                 raise InfeasibleError("not-admitted", f"query `{name}` is not run", detail=refused.reason)
             where = outlets[name.lower()].words(self.query(name).sink)
             parts.append(f"{fragment_text(computed_by[name], name, self.workload.catalog)}\n  {where}")
-        return "\n\n".join(parts)
+        return Explanation("\n\n".join(parts), self.plan(planner), names)
 
     def run(
         self,
@@ -278,6 +280,10 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({counts_text(self.workload)})"
+
+    def _repr_html_(self) -> str:
+        cells = query_cells(self.workload.queries.values())
+        return html_line(counts_text(self.workload)) + html_table(["query", "of", "gives"], cells)
 
 
 def _engines(name: str) -> Engines:

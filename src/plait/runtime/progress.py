@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -25,6 +25,8 @@ REASONS_SHOWN = 3
 # Clocks differ, and zones are mixed up: less than that is nothing to speak of.
 FAR_AHEAD_US = 3_600_000_000
 
+Cells: TypeAlias = tuple[Sequence[str], list[list[str]], set[int]]
+
 _STREAM_COLUMNS = ("stream", "rows", "rows/s", "watermark", "behind", "bad records")
 _QUERY_COLUMNS = ("query", "rows", "rows/s", "late", "batch", "")
 _SUMMARY_COLUMNS = ("query", "rows", "late", "results")
@@ -32,17 +34,32 @@ _SUMMARY_COLUMNS = ("query", "rows", "late", "results")
 
 def live_table(progress: RunProgress) -> RenderableType:
     """Streams and queries as they are now, for a terminal."""
-    shown, more = _most_important(progress.queries)
-    parts: list[RenderableType] = [
-        _table(_STREAM_COLUMNS, [_stream_cells(s, progress.now_us) for s in progress.streams], {1, 2, 4, 5}),
-        Text(""),
-        _table(_QUERY_COLUMNS, [_query_cells(q, progress.trigger_seconds) for q in shown], {1, 2, 3, 4}),
-    ]
-    if more:
-        parts.append(Text(f"… and {counted(more, 'more query', 'more queries')}", style="dim"))
+    streams, queries = tables(progress)
+    parts: list[RenderableType] = [_table(*streams), Text(""), _table(*queries)]
+    parts += [Text(line, style="dim") for line in _left_out(progress)]
     parts += [Text(warning, style="yellow") for warning in _warnings(progress)]
     parts.append(Text(f"{duration_text(progress.seconds)}; Ctrl-C stops cleanly", style="dim"))
     return Group(*parts)
+
+
+def tables(progress: RunProgress) -> tuple[Cells, Cells]:
+    """Streams and queries as they are now: of each the columns, the cells, and which columns are numbers."""
+    shown = _most_important(progress.queries)
+    return (
+        (_STREAM_COLUMNS, [_stream_cells(s, progress.now_us) for s in progress.streams], {1, 2, 4, 5}),
+        (_QUERY_COLUMNS, [_query_cells(q, progress.trigger_seconds) for q in shown], {1, 2, 3, 4}),
+    )
+
+
+def remarks(progress: RunProgress) -> list[str]:
+    """What there is to say beside the tables."""
+    return [*_left_out(progress), *_warnings(progress), *tended_lines(progress.tended)]
+
+
+def _left_out(progress: RunProgress) -> Iterator[str]:
+    more = len(progress.queries) - QUERIES_SHOWN
+    if more > 0:
+        yield f"… and {counted(more, 'more query', 'more queries')}"
 
 
 def line(progress: RunProgress) -> str:
@@ -158,10 +175,9 @@ def duration_text(seconds: float) -> str:
     return f"{seconds / 86_400:,.1f}".removesuffix(".0") + " days"
 
 
-def _most_important(queries: Sequence[QueryProgress]) -> tuple[Sequence[QueryProgress], int]:
-    """Those that failed first, the rest as they were declared; and how many are left out."""
-    ordered = sorted(queries, key=lambda query: query.state is not QueryState.FAILED)
-    return ordered[:QUERIES_SHOWN], max(0, len(queries) - QUERIES_SHOWN)
+def _most_important(queries: Sequence[QueryProgress]) -> Sequence[QueryProgress]:
+    """Those that failed first, the rest as they were declared."""
+    return sorted(queries, key=lambda query: query.state is not QueryState.FAILED)[:QUERIES_SHOWN]
 
 
 def _stream_cells(stream: StreamProgress, now_us: int) -> list[str]:
