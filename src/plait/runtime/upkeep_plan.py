@@ -123,25 +123,28 @@ def to_merge(holding: Holding, now_us: int, least_files: int) -> Sequence[Facts]
         return ()
     files = [each for each in holding.settled if each.newest_us <= now_us - min(ages)]
     limits = [each.age_us for each in holding.queries.values() if each.age_us is not None]
-    longest_us = min(limits, default=None)
     sizes = [each.size_bytes for each in holding.queries.values() if each.size_bytes is not None]
     most_bytes = min([FILE_BYTES, *(size // _PART for size in sizes)])
     for begin in range(len(files)):
-        end = _end_of_group(files, begin, most_bytes, None if longest_us is None else longest_us // _PART)
+        end = _end_of_group(files, begin, most_bytes, limits, now_us)
         group = files[begin:end]
         if len(group) >= least_files and 2 * group[0].size_bytes <= sum(each.size_bytes for each in group):
             return group
     return ()
 
 
-def _end_of_group(files: Sequence[Facts], begin: int, most_bytes: int, longest_us: int | None) -> int:
+def _end_of_group(
+    files: Sequence[Facts], begin: int, most_bytes: int, limits_us: Sequence[int], now_us: int
+) -> int:
     """Behind the last file that still goes with the first."""
     total, end = 0, begin
     for facts in files[begin : begin + FILES_AT_ONCE]:
         total += facts.size_bytes
         if total > most_bytes:
             break
-        if longest_us is not None and facts.newest_us - files[begin].oldest_us > longest_us:
+        # Limits that have passed do not matter: these rows are gone.
+        longest_us = min((us for us in limits_us if facts.newest_us >= now_us - us), default=None)
+        if longest_us is not None and facts.newest_us - files[begin].oldest_us > longest_us // _PART:
             break
         end += 1
     return end
