@@ -16,7 +16,8 @@ from plait.catalog import Keeping
 from plait.errors import UserError
 from plait.runtime.lock import FolderLock
 from plait.runtime.outlets import Outlet, find, recorded
-from plait.runtime.state import LOCK, state_id
+from plait.runtime.state import state_id
+from plait.runtime.state_key import LOCK
 from plait.runtime.upkeep import Tended, Tending, Wish
 
 LEAST_REST_SECONDS = 10.0

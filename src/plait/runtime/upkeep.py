@@ -186,7 +186,8 @@ class Tending:
 
     def _holding(self, folder: Path, members: Mapping[str, Outlet], wish: Wish) -> Holding:
         first = next(iter(members.values()))
-        if owner_of(folder) != (self._state_id, first.owner):
+        owner = owner_of(folder)
+        if owner is None or not owner.is_same(self._state_id, first.owner):
             raise ExternalError("results", f"{folder} is not the folder that this state has written to")
         facts = [self._facts(file) for file in batch_files(folder)]
         last = min(self._settled_through(outlet.fragment) for outlet in members.values())

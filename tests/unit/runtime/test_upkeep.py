@@ -31,6 +31,7 @@ from plait.runtime.results import batches, follow, shared_batches, table
 from plait.runtime.results_folder import batch_files, claim
 from plait.runtime.shared_results import SharedSink
 from plait.runtime.sinks import FileSink
+from plait.runtime.state_key import StateKey
 from plait.runtime.upkeep import Tended, Tending, Wish
 from plait.runtime.upkeep_plan import FEW_FILES
 
@@ -49,7 +50,7 @@ class Place:
         names = queries or ("q",)
         first = Outlet(names[0], kind, "", self.folder, ("batch",), (INT,), len(names) > 1, "f")
         self.outlets = {name: replace(first, query=name) for name in names}
-        claim(self.folder, ID, first.owner)
+        claim(self.folder, StateKey(ID, self.state), first.owner)
         self.tending = Tending(self.state, ID)
 
     def publish(self, batch: int, rows: int = 3) -> None:
