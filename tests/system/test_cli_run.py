@@ -88,6 +88,10 @@ def test_what_is_asked_for(made_up: MadeUpRun) -> None:
         "--drain",
         "--for",
         "2min",
+        "--retain",
+        "7d",
+        "--compact",
+        "10min",
         "--trigger",
         "500 ms",
         "--master",
@@ -108,6 +112,8 @@ def test_what_is_asked_for(made_up: MadeUpRun) -> None:
         "drain": True,
         "for_seconds": 120.0,
         "trigger_seconds": 0.5,
+        "retain": "7d",
+        "compact": "10min",
         "master": "local[1]",
         "log": True,
     }
@@ -124,6 +130,8 @@ def test_the_defaults(made_up: MadeUpRun) -> None:
         "drain": False,
         "for_seconds": None,
         "trigger_seconds": 1.0,
+        "retain": None,
+        "compact": None,
         "master": None,
         "log": False,
     }

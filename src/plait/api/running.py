@@ -20,7 +20,7 @@ from plait.runtime import DEFAULT_STATE
 if TYPE_CHECKING:  # loading these takes a moment, and not every call needs them
     from plait.runtime.run import Run
     from plait.runtime.snapshot import RunProgress
-    from plait.runtime.upkeep import Tended
+    from plait.runtime.tended import Tended
 
 
 class Running:

@@ -12,7 +12,8 @@ from plait.language.quantities import QuantityError, parse_duration, parse_limit
 from plait.runtime import DEFAULT_STATE
 
 if TYPE_CHECKING:  # loading these takes a moment, and not every call needs them
-    from plait.runtime.upkeep import Tended, Wish
+    from plait.runtime.tended import Tended
+    from plait.runtime.upkeep import Wish
 
 
 def keeping(retain: str | None, compact: str | None) -> Keeping:
@@ -58,7 +59,7 @@ def _of_running(state: Path, queries: Sequence[str], wanted: Wish) -> Tended | N
     """What a system that runs has done; None if none does."""
     from plait.runtime.control import ask
     from plait.runtime.state import CONTROL
-    from plait.runtime.upkeep import Tended
+    from plait.runtime.tended import Tended
 
     try:
         request = {"do": "compact", "queries": [*queries], "wish": wanted.to_json()}

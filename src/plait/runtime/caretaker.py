@@ -18,7 +18,8 @@ from plait.runtime.lock import FolderLock
 from plait.runtime.outlets import Outlet, find, recorded
 from plait.runtime.state import state_id
 from plait.runtime.state_key import LOCK
-from plait.runtime.upkeep import Tended, Tending, Wish
+from plait.runtime.tended import Tended
+from plait.runtime.upkeep import Tending, Wish
 
 LEAST_REST_SECONDS = 10.0
 _REST_PER_WORK = 20.0

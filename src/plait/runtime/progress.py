@@ -16,7 +16,7 @@ from rich.text import Text
 
 from plait.quantity_text import bytes_text, counted, number_text
 from plait.runtime.snapshot import QueryProgress, QueryState, RunProgress, StreamProgress
-from plait.runtime.upkeep import Tended
+from plait.runtime.tended import Tended
 from plait.runtime.waiting import time_text
 from plait.table_text import printable, table_text
 

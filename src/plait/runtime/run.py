@@ -48,7 +48,8 @@ from plait.runtime.sinks import MemorySink
 from plait.runtime.snapshot import RunProgress
 from plait.runtime.state import CONTROL, Phase, StateFolder
 from plait.runtime.streaming_work import StreamingWork
-from plait.runtime.upkeep import Tended, Wish
+from plait.runtime.tended import Tended
+from plait.runtime.upkeep import Wish
 from plait.runtime.veil import Veil
 from plait.spark.execution import Frame, Session
 from plait.spark.failures import SPARK_ERRORS, explained

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from plait.deployment.fragments import Way
 from plait.errors import PlaitError
-from plait.runtime.upkeep import Tended
+from plait.runtime.tended import Tended
 
 
 class QueryState(StrEnum):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
 from threading import Event
@@ -30,6 +30,7 @@ from plait.runtime.folder_names import folder_name
 from plait.runtime.merging import read_index, write_merged
 from plait.runtime.outlets import Outlet
 from plait.runtime.results_folder import BatchFile, batch_files, owner_of
+from plait.runtime.tended import Tended
 from plait.runtime.upkeep_plan import FEW_FILES, FILE_BYTES, Facts, Holding, Removal, removals, to_merge
 
 # Whoever began to list a folder before another took its place has done so after that time.
@@ -58,38 +59,6 @@ class Wish:
 
     def concerns(self, outlet: Outlet) -> bool:
         return self.queries is None or outlet.query in self.queries
-
-
-@dataclass
-class Tended:
-    """What was done, or would be. `removed_bytes` are those of the files that were removed. `trouble` says
-    why something could not be done, by folder."""
-
-    merged_files: int = 0
-    into_files: int = 0
-    removed_files: int = 0
-    removed_bytes: int = 0
-    removed_rows: Counter[str] = field(default_factory=Counter)
-    trouble: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def is_something(self) -> bool:
-        return bool(self.into_files or self.removed_files or self.removed_rows)
-
-    def add(self, other: Tended) -> None:
-        self.merged_files += other.merged_files
-        self.into_files += other.into_files
-        self.removed_files += other.removed_files
-        self.removed_bytes += other.removed_bytes
-        self.removed_rows.update(other.removed_rows)
-        self.trouble = other.trouble
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Tended:
-        return cls(**{**entry, "removed_rows": Counter(entry["removed_rows"])})
-
-    def to_json(self) -> dict[str, Any]:
-        return {**vars(self), "removed_rows": dict(sorted(self.removed_rows.items()))}
 
 
 class Tending:

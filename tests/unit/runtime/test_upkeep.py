@@ -32,7 +32,8 @@ from plait.runtime.results_folder import batch_files, claim
 from plait.runtime.shared_results import SharedSink
 from plait.runtime.sinks import FileSink
 from plait.runtime.state_key import StateKey
-from plait.runtime.upkeep import Tended, Tending, Wish
+from plait.runtime.tended import Tended
+from plait.runtime.upkeep import Tending, Wish
 from plait.runtime.upkeep_plan import FEW_FILES
 
 ID = "the state"
