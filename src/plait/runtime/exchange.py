@@ -61,6 +61,15 @@ def replaced(folder: Path, state: Path, gone: Collection[str], write: Callable[[
     return draft
 
 
+def discard(place: Path, folder: Path) -> None:
+    """Remove what stood where the folder is now. What is in that, too, goes first: whoever is still listing
+    it then knows only files that are not there any more, and is told so."""
+    for path in place.iterdir():
+        if (folder / path.name).exists():
+            path.unlink()
+    rmtree(place, ignore_errors=True)
+
+
 def place_beside(folder: Path, state: Path) -> Path:
     """Where what takes the folder's place is made ready."""
     real = folder.resolve()

@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shutil import rmtree
 from threading import Event
 from typing import Any
 
@@ -90,7 +89,7 @@ class Tending:
             size_bytes = wish.for_all.size_bytes
             for each in removals(holdings, together, size_bytes, now_us, self._queries_in):
                 going[each[0].folder].append(each)
-        left_over: list[Path] = []
+        left_over: list[tuple[Path, Path]] = []
         for holding in holdings:
             if stop.is_set():
                 break
@@ -98,8 +97,9 @@ class Tending:
                 self._tend(holding, going[holding.folder], wish, now_us, done, left_over)
         if left_over:
             stop.wait(GRACE_SECONDS)
-            for place in left_over:
-                rmtree(place, ignore_errors=True)
+            for place, folder in left_over:
+                with _trouble(done, folder):
+                    exchange.discard(place, folder)
         return done
 
     def _tend(
@@ -109,7 +109,7 @@ class Tending:
         wish: Wish,
         now_us: int,
         done: Tended,
-        left_over: list[Path],
+        left_over: list[tuple[Path, Path]],
     ) -> None:
         """Remove what has to go, and write anew what has to be: some rows' files, or one for several."""
         parts: list[_Part] = []
@@ -126,7 +126,7 @@ class Tending:
         # Counted before anything is written, and told when it is.
         rows = [_rows_in(read_index(part.files[0].file, holding.owner), part.without) for part in parts]
         if parts and not wish.is_dry:
-            left_over.append(self._rewritten(holding, parts))
+            left_over.append((self._rewritten(holding, parts), holding.folder))
         for part, removed in zip(parts, rows, strict=True):
             done.removed_rows.update(removed)
             if not part.without:

@@ -285,6 +285,8 @@ def test_readers_find_each_row_once_or_a_file_gone(tmp_path: Path, read: Callabl
                 rows = Counter(read(place.folder))
             except (OSError, duckdb.IOException):
                 continue  # it was listed, and merged before it was opened
+            if not rows:
+                continue  # it was listed when all of it was gone, which the grace is for
             assert rows == dict.fromkeys(range(len(rows)), 3), "all batches up to one, each once"
             found += 1
         return found
