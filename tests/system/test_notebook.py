@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import warnings
 from pathlib import Path
@@ -15,7 +14,7 @@ with warnings.catch_warnings():
     import nbformat
     from nbclient import NotebookClient
 
-as_notebook: Any = nbformat.from_dict  # it has no types
+read_notebook: Any = nbformat.read  # it has no types
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -29,7 +28,7 @@ def shown(cell: Any, kind: str) -> str:
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore")
 def test_the_notebook_runs(tmp_path: Path) -> None:
-    notebook: Any = as_notebook(json.loads((EXAMPLES / "auction.ipynb").read_text()))
+    notebook = read_notebook(EXAMPLES / "auction.ipynb", as_version=4)
     client = NotebookClient(notebook, timeout=180, resources={"metadata": {"path": str(EXAMPLES)}})
     client.execute(env={**os.environ, "TMPDIR": str(tmp_path)})
     opened, plan, explained, watched, added, queries, rows, counts, relation, ended, _ = (
