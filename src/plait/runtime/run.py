@@ -295,8 +295,7 @@ class Run:
     def snapshot(self) -> RunProgress:
         trigger_seconds = None if self.extent.available_now else self.extent.trigger_seconds
         seconds = monotonic() - self._began
-        return report(self._live.now, self._assembly, seconds, trigger_seconds)
-        now = report(self.workload, self._assembly, seconds, trigger_seconds)
+        now = report(self._live.now, self._assembly, seconds, trigger_seconds)
         return replace(now, tended=self._caretaker.done)
 
     def whole_batch_seconds(self) -> dict[str, dict[int, float]]:
