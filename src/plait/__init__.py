@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Session,
         System,
         attach,
+        compact,
         open,  # noqa: A004 (reads `plait.open(…)`)
         open_text,
     )
@@ -36,6 +37,7 @@ __all__ = [
     "System",
     "__version__",
     "attach",
+    "compact",
     "open",
     "open_text",
 ]

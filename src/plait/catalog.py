@@ -151,17 +151,42 @@ class SinkKind(StrEnum):
 
 
 @dataclass(frozen=True)
+class Keeping:
+    """How long results that are files are kept, and how: rows for `age_us` after they were published, files
+    of `size_bytes` in all; small files are merged when they are `merge_after_us` old. None: not asked for."""
+
+    age_us: int | None = None
+    size_bytes: int | None = None
+    merge_after_us: int | None = None
+
+    @property
+    def has_limit(self) -> bool:
+        return self.age_us is not None or self.size_bytes is not None
+
+    def or_else(self, other: Keeping) -> Keeping:
+        """What is not asked for here is as there. A limit of one's own takes the place of both."""
+        limits = self if self.has_limit else other
+        merge_after_us = other.merge_after_us if self.merge_after_us is None else self.merge_after_us
+        return Keeping(limits.age_us, limits.size_bytes, merge_after_us)
+
+
+AS_THEY_ARE = Keeping()
+
+
+@dataclass(frozen=True)
 class Sink:
     """Where a query's rows go.
 
     `target` is the folder of results (None: the query's own, below that of all results), or the path that
-    `spark` writes to. `format` and `options` are those of `spark`; option names are as written.
+    `spark` writes to. `format` and `options` are those of `spark`; option names are as written. `keeping` is
+    for files of ours.
     """
 
     kind: SinkKind = SinkKind.PARQUET
     target: str | None = None
     format: str | None = None
     options: Mapping[str, OptionValue] = field(default_factory=lambda: EMPTY)
+    keeping: Keeping = AS_THEY_ARE
 
     @property
     def spark_options(self) -> Mapping[str, str]:

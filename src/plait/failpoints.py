@@ -28,6 +28,9 @@ FAILPOINTS = (
     "bad-records-kept",
     "batch-finished",
     "beat-written",
+    "exchange-prepared",
+    "exchange-made",
+    "results-removed",
     "stopping",
 )
 

@@ -26,6 +26,7 @@ from plait.api import Session
 from plait.cli import run
 from plait.deployment.fragments import Way
 from plait.errors import ExternalError, PlaitError, UserError
+from plait.runtime import MOST_ROWS
 from plait.runtime.snapshot import QueryProgress, QueryState, RunProgress, StreamProgress
 
 ROOT = Path(__file__).parents[2]
@@ -88,6 +89,10 @@ def test_what_is_asked_for(made_up: MadeUpRun) -> None:
         "--drain",
         "--for",
         "2min",
+        "--retain",
+        "7d",
+        "--compact",
+        "10min",
         "--trigger",
         "500 ms",
         "--master",
@@ -108,6 +113,9 @@ def test_what_is_asked_for(made_up: MadeUpRun) -> None:
         "drain": True,
         "for_seconds": 120.0,
         "trigger_seconds": 0.5,
+        "most_rows": MOST_ROWS,
+        "retain": "7d",
+        "compact": "10min",
         "master": "local[1]",
         "log": True,
     }
@@ -124,6 +132,9 @@ def test_the_defaults(made_up: MadeUpRun) -> None:
         "drain": False,
         "for_seconds": None,
         "trigger_seconds": 1.0,
+        "most_rows": MOST_ROWS,
+        "retain": None,
+        "compact": None,
         "master": None,
         "log": False,
     }

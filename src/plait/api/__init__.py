@@ -7,8 +7,8 @@ shows itself as a picture, rows and comparisons as tables.
 from __future__ import annotations
 
 from plait.api.check import Check
-from plait.api.live import Changed, LiveQuery
-from plait.api.plans import Comparison, Plan
+from plait.api.live import Changed, LiveQueries, LiveQuery
+from plait.api.plans import Comparison, Explanation, Plan
 from plait.api.rows import ROWS_SHOWN, EvaluatedRows, ResultRows, Rows
 from plait.api.running import Running, published
 from plait.api.session import (
@@ -18,6 +18,7 @@ from plait.api.session import (
     sql_files,
 )
 from plait.api.system import System, attach
+from plait.api.upkeep import compact
 
 __all__ = [
     "ROWS_SHOWN",
@@ -25,6 +26,8 @@ __all__ = [
     "Check",
     "Comparison",
     "EvaluatedRows",
+    "Explanation",
+    "LiveQueries",
     "LiveQuery",
     "Plan",
     "ResultRows",
@@ -33,6 +36,7 @@ __all__ = [
     "Session",
     "System",
     "attach",
+    "compact",
     "open",
     "open_text",
     "published",

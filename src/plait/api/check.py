@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from plait.api.html import html_line, html_table
 from plait.notices import Notice
 from plait.plan.nodes import sources_of
 from plait.quantity_text import counted, number_text
@@ -37,14 +39,16 @@ class Check:
         return () if self.sampled is None else self.sampled.notices
 
     def to_text(self, width: int | None = None) -> str:
-        queries = self.workload.queries
         parts = [f"all right: {counts_text(self.workload)}"]
+        for columns, rows, numeric in self._tables():
+            parts.append(table_text(columns, rows, numeric=numeric, width=width))
+        return "\n\n".join(parts)
+
+    def _tables(self) -> Iterator[tuple[list[str], list[list[str]], set[int]]]:
+        """Columns, cells, and which columns are numbers."""
+        queries = self.workload.queries
         if queries:
-            rows = [
-                [query.name, ", ".join(_sources(query)), ", ".join(f"{n} {t}" for n, t in _columns(query))]
-                for query in queries.values()
-            ]
-            parts.append(table_text(["query", "of", "gives"], rows, width=width))
+            yield ["query", "of", "gives"], query_cells(queries.values()), set()
         if self.sampled is not None:
             rows = [
                 [
@@ -54,9 +58,7 @@ class Check:
                 ]
                 for each in self._statistics()
             ]
-            columns = ["stream or table", "statistic", "declared", "sampled"]
-            parts.append(table_text(columns, rows, numeric={2, 3}, width=width))
-        return "\n\n".join(parts)
+            yield ["stream or table", "statistic", "declared", "sampled"], rows, {2, 3}
 
     def _statistics(self) -> list[dict[str, Any]]:
         """What was sampled, beside what is declared."""
@@ -99,6 +101,19 @@ class Check:
 
     def __repr__(self) -> str:
         return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return html_line(f"all right: {counts_text(self.workload)}") + "".join(
+            html_table(*table) for table in self._tables()
+        )
+
+
+def query_cells(queries: Iterable[Query]) -> list[list[str]]:
+    """Of each query its name, what it reads, and its columns."""
+    return [
+        [query.name, ", ".join(_sources(query)), ", ".join(f"{n} {t}" for n, t in _columns(query))]
+        for query in queries
+    ]
 
 
 def _sources(query: Query) -> list[str]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from plait.api.html import html_table
+from plait.runtime.waiting import time_text
+from plait.table_text import table_text
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,40 @@ class LiveQuery:
         return cls(**{**entry, "reads": tuple(entry["reads"]), "failed": tuple(entry["failed"])})
 
 
+class LiveQueries(tuple[LiveQuery, ...]):
+    """All queries of a running system, which show themselves as a table."""
+
+    COLUMNS = ("query", "way", "fragment", "sees what comes after", "state", "rows", "results")
+    NUMERIC = frozenset({5})
+
+    @classmethod
+    def from_json(cls, entries: Iterable[Mapping[str, Any]]) -> LiveQueries:
+        return cls(map(LiveQuery.from_json, entries))
+
+    def to_text(self, width: int | None = None) -> str:
+        return table_text(self.COLUMNS, self._cells(), numeric=self.NUMERIC, width=width)
+
+    def _cells(self) -> list[list[str]]:
+        return [
+            [
+                query.name,
+                query.way,
+                query.fragment,
+                "" if query.after_us is None else time_text(query.after_us),
+                query.state,
+                f"{query.rows:,}",
+                query.results,
+            ]
+            for query in self
+        ]
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return html_table(self.COLUMNS, self._cells(), self.NUMERIC)
+
+
 @dataclass(frozen=True)
 class Changed:
     """What a change has done: queries that were added, each with the moment after which it sees rows, if
@@ -40,3 +78,10 @@ class Changed:
     @classmethod
     def from_json(cls, change: Mapping[str, Any]) -> Changed:
         return cls(dict(change["added"]), tuple(change["dropped"]))
+
+    def _repr_html_(self) -> str:
+        since = {name: "" if us is None else time_text(us) for name, us in self.added.items()}
+        cells = [["added", name, after] for name, after in since.items()]
+        return html_table(
+            ("", "query", "sees what comes after"), cells + [["dropped", name, ""] for name in self.dropped]
+        )

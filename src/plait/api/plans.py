@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, overload
 
-from plait.api.rows import html_table
+from plait.api.html import html_table, html_text
 from plait.deployment.report import report_text
 from plait.picture.deployed import diagram_of
 from plait.picture.dot import to_dot
+from plait.picture.part import part_of
 from plait.picture.svg import to_svg
 from plait.planners.base import PlanningStatus
 from plait.planners.driver import PlanReport
@@ -46,6 +47,25 @@ class Plan:
 
     def _repr_html_(self) -> str:
         return self.to_svg()
+
+
+class Explanation(str):
+    """How queries run, in words; in a notebook with a picture of their part of the plan."""
+
+    _plan: Plan
+    _queries: frozenset[str]
+
+    def __new__(cls, text: str, plan: Plan, queries: Iterable[str]) -> Explanation:
+        made = super().__new__(cls, text)
+        made._plan, made._queries = plan, frozenset(queries)
+        return made
+
+    def to_svg(self) -> str:
+        whole = diagram_of(self._plan.deployment, self._plan.report.planner)
+        return to_svg(part_of(whole, self._queries))
+
+    def _repr_html_(self) -> str:
+        return self.to_svg() + html_text(self)
 
 
 class Comparison(Sequence[Plan]):

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from plait.api.live import Changed, LiveQuery
+from plait.api.html import html_line, html_table
+from plait.api.live import Changed, LiveQueries
+from plait.api.notebook import shown_anew
 from plait.api.rows import ResultRows
+from plait.api.upkeep import wish
 from plait.errors import PlaitError, Source
 from plait.runtime import DEFAULT_STATE
 
 if TYPE_CHECKING:  # loading these takes a moment, and not every call needs them
     from plait.runtime.run import Run
     from plait.runtime.snapshot import RunProgress
+    from plait.runtime.tended import Tended
 
 
 class Running:
@@ -48,9 +55,20 @@ class Running:
         numbers."""
         return self._run.whole_batch_seconds()
 
-    def queries(self) -> tuple[LiveQuery, ...]:
+    def queries(self) -> LiveQueries:
         """The queries as they are now, and since when."""
-        return tuple(map(LiveQuery.from_json, self._run.listed()))
+        return LiveQueries.from_json(self._run.listed())
+
+    def watch(self, seconds: float | None = None, *, every: float = 1.0) -> None:
+        """Show progress, `every` so many seconds anew, until the run ends, the time is over, or it is
+        interrupted; the run goes on. In a notebook it is a table in one place, elsewhere a line each time."""
+        show = shown_anew(self)
+        deadline = monotonic() + (math.inf if seconds is None else seconds)
+        with suppress(KeyboardInterrupt):
+            while not self.has_ended and (left := deadline - monotonic()) > 0:
+                show()
+                self._run.wait(min(every, left))
+        show()
 
     def add(self, path: str | Path) -> Changed:
         """Compute the queries of a file too, from the next micro-batches on, as one change."""
@@ -67,6 +85,12 @@ class Running:
         if that is `sure`."""
         return Changed.from_json(self._run.drop(queries, sure=sure).to_json())
 
+    def compact(
+        self, *queries: str, older_than: str = "0 s", retain: str | None = None, dry_run: bool = False
+    ) -> Tended:
+        """Look after results now, as `plait.compact` does."""
+        return self._run.compact(queries, wish(retain, older_than, dry_run))
+
     def _added(self, source: Source, folder: Path) -> Changed:
         from plait.runtime.changes import Addition
 
@@ -77,10 +101,7 @@ class Running:
         from plait.runtime.outlets import find
 
         outlet = find(self._state, query)
-        kept = self._run.rows_in_memory(outlet.query)
-        if kept is not None:
-            return ResultRows(outlet.columns, outlet.types, kept)
-        return published(query, self._state)
+        return ResultRows.of(outlet, self._run.rows_in_memory(outlet.query))
 
     @property
     def has_ended(self) -> bool:
@@ -110,6 +131,15 @@ class Running:
 
         return line(self.progress())
 
+    def _repr_html_(self) -> str:
+        from plait.runtime.progress import duration_text, remarks, tables
+
+        now = self.progress()
+        going_on = "ended" if self.has_ended else "running"
+        head = html_line(f"{going_on}, {duration_text(now.seconds)}")
+        shown = "".join(html_table(*table) for table in tables(now))
+        return head + shown + "".join(map(html_line, remarks(now)))
+
 
 def published(query: str, state: str | Path = DEFAULT_STATE, results: str | Path | None = None) -> ResultRows:
     """The rows of a query that a run with that state folder has published; of the SQL nothing is needed.
@@ -117,7 +147,5 @@ def published(query: str, state: str | Path = DEFAULT_STATE, results: str | Path
     `results` says where the folders of results are, if they were moved since.
     """
     from plait.runtime.outlets import find
-    from plait.runtime.results import table
 
-    outlet = find(Path(state), query, None if results is None else Path(results))
-    return ResultRows(outlet.columns, outlet.types, table(outlet))
+    return ResultRows.of(find(Path(state), query, None if results is None else Path(results)))

@@ -10,10 +10,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TypeAlias
 
 from plait import language
-from plait.api.check import Check, counts_text
-from plait.api.plans import Comparison, Plan
+from plait.api.check import Check, counts_text, query_cells
+from plait.api.html import html_line, html_table
+from plait.api.plans import Comparison, Explanation, Plan
 from plait.api.rows import EvaluatedRows, ResultRows
 from plait.api.running import Running, published
+from plait.api.upkeep import keeping
 from plait.deployment.lowering import Engines, check_engines, fragments
 from plait.errors import InfeasibleError, Source, UserError, closest
 from plait.planners import DEFAULT_PLANNER, PLANNERS, driver
@@ -154,9 +156,10 @@ class Session:
         planner: str = DEFAULT_PLANNER,
         engines: str = Engines.ANY,
         results: str | Path = DEFAULT_RESULTS,
-    ) -> str:
+    ) -> Explanation:
         """How queries run, all unless some are named: together in DuckDB, or each by itself, on Spark's own
-        operators wherever they can; and where their rows go."""
+        operators wherever they can; and where their rows go. In a notebook with a picture of their part of
+        the plan."""
         from plait.deployment.stage_text import fragment_text
         from plait.runtime.outlets import outlets_of
 
@@ -176,7 +179,7 @@ class Session:
                 raise InfeasibleError("not-admitted", f"query `{name}` is not run", detail=refused.reason)
             where = outlets[name.lower()].words(self.query(name).sink)
             parts.append(f"{fragment_text(computed_by[name], name, self.workload.catalog)}\n  {where}")
-        return "\n\n".join(parts)
+        return Explanation("\n\n".join(parts), self.plan(planner), names)
 
     def run(
         self,
@@ -190,6 +193,8 @@ class Session:
         for_seconds: float | None = None,
         trigger_seconds: float = 1.0,
         most_rows: int = MOST_ROWS,
+        retain: str | None = None,
+        compact: str | None = None,
         streams: Mapping[str, DataFrame] | None = None,
         master: str | None = None,
         log: bool = False,
@@ -200,9 +205,12 @@ class Session:
         that is there is processed; with `drain` the streams count as ended after that, which closes every
         window. With the engines `spark` nothing is computed outside Spark, with `duckdb` everything in
         DuckDB. What is in the folder `state` is gone on with. A query that gives more than `most_rows` at
-        once, such as a join that explodes, is stopped. `streams` gives the rows of streams without
-        connector, as streaming DataFrames. `master` and `log` are for a Spark that is started for this, if
-        this process has none: where it runs, this machine unless given, and whether it shows its logs.
+        once, such as a join that explodes, is stopped. `retain` (`7 days`, `10 GB`) and `compact`
+        (`10 minutes`) are for queries whose results are files and that do not say it themselves: what is
+        older, or too much, is removed; small files that are as old are merged. `streams` gives the rows of
+        streams without connector, as streaming DataFrames. `master` and `log` are for a Spark that is started
+        for this, if this process has none: where it runs, this machine unless given, and whether it shows its
+        logs.
         """
         from plait.runtime.run import Extent, Run
 
@@ -224,6 +232,7 @@ class Session:
             extent=extent,
             most_rows=most_rows,
             frames=streams,
+            keeping=keeping(retain, compact),
         )
         run.start()
         return Running(run, Path(state))
@@ -271,6 +280,10 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({counts_text(self.workload)})"
+
+    def _repr_html_(self) -> str:
+        cells = query_cells(self.workload.queries.values())
+        return html_line(counts_text(self.workload)) + html_table(["query", "of", "gives"], cells)
 
 
 def _engines(name: str) -> Engines:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plait.api.live import Changed, LiveQuery
+from plait.api.live import Changed, LiveQueries
 from plait.api.running import published
 from plait.errors import Source
 from plait.runtime import DEFAULT_STATE
@@ -22,8 +22,8 @@ class System:
     def __init__(self, state: Path) -> None:
         self._state = state
 
-    def queries(self) -> tuple[LiveQuery, ...]:
-        return tuple(LiveQuery.from_json(entry) for entry in self._ask({"do": "list"}))
+    def queries(self) -> LiveQueries:
+        return LiveQueries.from_json(self._ask({"do": "list"}))
 
     def add(self, path: str | Path) -> Changed:
         """Add the queries of a file, as one change."""

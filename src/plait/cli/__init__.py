@@ -35,6 +35,7 @@ COMMANDS = {
     "list": "List the queries of a running system.",
     "stop": "Stop a running system.",
     "results": "Show the rows that a run has published.",
+    "compact": "Merge small files of results, and remove old rows.",
     "generate": "Write made-up streams as files: the airline, the smart plugs, the auctions.",
     "demo": "A guided tour on example data.",
     "bench": "Measure Plait; every figure is written down with how it was made.",

@@ -6,13 +6,9 @@ from dataclasses import asdict
 
 import click
 
-from plait.api import LiveQuery, attach
+from plait.api import attach
 from plait.cli.invocation import folder_option, json_option, terminal_width, write_json, write_result
 from plait.runtime import DEFAULT_STATE
-from plait.runtime.waiting import time_text
-from plait.table_text import table_text
-
-_COLUMNS = ("query", "way", "fragment", "sees what comes after", "state", "rows", "results")
 
 
 @click.command("list")
@@ -30,10 +26,4 @@ def command(state: str, as_json: bool) -> None:
     if as_json:
         write_json({"queries": [asdict(query) for query in queries]})
     else:
-        cells = [_cells(query) for query in queries]
-        write_result(table_text(_COLUMNS, cells, numeric={5}, width=terminal_width(None)), None)
-
-
-def _cells(query: LiveQuery) -> list[str]:
-    after = "" if query.after_us is None else time_text(query.after_us)
-    return [query.name, query.way, query.fragment, after, query.state, f"{query.rows:,}", query.results]
+        write_result(queries.to_text(terminal_width(None)), None)

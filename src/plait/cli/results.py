@@ -32,7 +32,7 @@ from plait.quantity_text import counted
 from plait.runtime import DEFAULT_STATE
 from plait.runtime.arrow_rows import ArrowRows, json_lines
 from plait.runtime.outlets import Outlet, find, recorded
-from plait.runtime.results import batches, follow, shared_batches, table
+from plait.runtime.results import batches, follow, shared_batches
 from plait.table_text import csv_text
 
 FORMATS = ("table", "csv", "json", "parquet")
@@ -132,13 +132,13 @@ def _show(outlet: Outlet, output_format: str, output: str | None, limit: int | N
     rows_limit = (ROWS_SHOWN if output_format == "table" else None) if limit is None else limit or None
     match output_format:
         case "table":
-            rows = ResultRows(outlet.columns, outlet.types, table(outlet))
+            rows = ResultRows.of(outlet)
             lines = [f"{outlet.query}: {counted(len(rows), 'row')}"]
             if len(rows):
                 lines.append(rows.to_text(rows_limit, terminal_width(output)))
             write_result("\n".join(lines), output)
         case "json":
-            rows = ResultRows(outlet.columns, outlet.types, table(outlet))
+            rows = ResultRows.of(outlet)
             write_json({"name": outlet.query, **rows.to_json(rows_limit)}, output)
         case "csv":
             _write_lines(_csv(outlet, _batches(outlet, rows_limit)), output)
@@ -181,7 +181,7 @@ def _follow(outlet: Outlet, output_format: str, output: str | None, limit: int |
 
 
 def _table_text(outlet: Outlet, rows: pa.Table) -> str:
-    return ResultRows(outlet.columns, outlet.types, rows).to_text(None, terminal_width(None)) + "\n\n"
+    return ResultRows.of(outlet, rows).to_text(None, terminal_width(None)) + "\n\n"
 
 
 def _csv(outlet: Outlet, tables: Iterable[pa.Table]) -> Iterator[str]:

@@ -61,6 +61,14 @@ STOPPED_AT_ONCE = 130  # 128 + SIGINT, as shells report it
     metavar="TIME",
     help="The least time between micro-batches of a query.",
 )
+@click.option(
+    "--retain",
+    metavar="LIMIT",
+    help="Remove results that are older, or too much: 7d, 10GB, or both. Queries may say it themselves.",
+)
+@click.option(
+    "--compact", metavar="TIME", help="Merge small files of results when they are as old, such as 10min."
+)
 @click.option("--available-now", is_flag=True, help="Process all data that is there, and end.")
 @click.option("--drain", is_flag=True, help="At the end, count the streams as ended: closes every window.")
 @click.option(
@@ -95,6 +103,8 @@ def command(
     results: str,
     state: str,
     trigger: float,
+    retain: str | None,
+    compact: str | None,
     available_now: bool,
     drain: bool,
     for_seconds: float | None,
@@ -133,6 +143,8 @@ def command(
                 for_seconds=for_seconds,
                 trigger_seconds=trigger,
                 most_rows=most_rows,
+                retain=retain,
+                compact=compact,
                 master=master,
                 log=log,
             )

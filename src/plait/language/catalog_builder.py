@@ -18,6 +18,7 @@ from plait.catalog import (
     PASSED_ON,
     Catalog,
     ColumnDefinition,
+    Keeping,
     Link,
     OptionValue,
     Secret,
@@ -31,6 +32,7 @@ from plait.catalog import (
 from plait.errors import PlaitError, Span, UserError, closest
 from plait.language.generated_streams import check_generated, generated_rate
 from plait.language.options import Option
+from plait.language.quantities import parse_limits
 from plait.language.statements import (
     ColumnDeclaration,
     CreateLink,
@@ -431,7 +433,13 @@ def _sink(statement: CreateQuery, folder: Path) -> Sink:
                 if key.startswith(PASSED_ON)
             }
         ),
+        _keeping(options),
     )
+
+
+def _keeping(options: Mapping[str, Option]) -> Keeping:
+    limits = parse_limits(_text(options, "retain")) if "retain" in options else (None, None)
+    return Keeping(*limits, _number(options, "compact"))
 
 
 def _connector_options(options: Mapping[str, Option], folder: Path) -> Mapping[str, OptionValue]:

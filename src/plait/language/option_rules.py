@@ -7,7 +7,7 @@ Decides the keys of each kind of statement and the unit in which a value arrives
 | rows per second | rate |
 | bytes | row_bytes, memory |
 | bytes per second | bandwidth, in_bandwidth, out_bandwidth |
-| microseconds | idle_timeout, max_future, latency |
+| microseconds | idle_timeout, max_future, latency, compact |
 
 One option may choose which others there are: the connector of a stream or table, the sink of a query.
 """
@@ -29,6 +29,7 @@ from plait.language.quantities import (
     parse_bytes,
     parse_count,
     parse_duration,
+    parse_limits,
     parse_number,
     parse_rate,
 )
@@ -192,6 +193,11 @@ def _positive_duration(text: str) -> int:
     return parse_duration(text, positive=True)
 
 
+def _read_limits(text: str) -> str:
+    parse_limits(text)
+    return text
+
+
 _FILES = (
     OptionRule(
         "path",
@@ -304,6 +310,20 @@ QUERY_OPTIONS = OptionRules(
         *_SPARK,
         OptionRule(
             "path", check_path, "what that format writes, relative to the SQL file", "'out/q'", of=("spark",)
+        ),
+        OptionRule(
+            "retain",
+            _read_limits,
+            "how long rows are kept, or how much of them",
+            "'7 days'",
+            of=(SinkKind.PARQUET, SinkKind.JSON),
+        ),
+        OptionRule(
+            "compact",
+            _positive_duration,
+            "how old small files are when they are merged",
+            "'10 minutes'",
+            of=(SinkKind.PARQUET, SinkKind.JSON),
         ),
     ),
     chooser="sink",

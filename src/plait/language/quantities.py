@@ -94,6 +94,26 @@ def parse_duration(text: str, *, positive: bool = False, signed: bool = False) -
     return int(total)
 
 
+def parse_limits(text: str) -> tuple[int | None, int | None]:
+    """How long, in microseconds, and how much, in bytes; either, or both with a comma between them.
+
+    >>> parse_limits("7 days"), parse_limits("10 GB"), parse_limits("7 days, 10 GB")
+    ((604800000000, None), (None, 10000000000), (604800000000, 10000000000))
+    """
+    example = "for example '7 days', '10 GB', '7 days, 10 GB'"
+    found: dict[bool, int] = {}
+    for part in text.split(","):
+        match = _WITH_UNIT.fullmatch(part)
+        is_size = match is not None and _SIZE_UNIT.fullmatch(match["unit"]) is not None
+        if is_size in found:
+            raise QuantityError(f"{_shown(text)} says two times how {'much' if is_size else 'long'}", example)
+        try:
+            found[is_size] = parse_bytes(part) if is_size else parse_duration(part, positive=True)
+        except QuantityError as error:
+            raise QuantityError(error.message, example) from None
+    return found.get(False), found.get(True)
+
+
 def _duration_unit_us(unit: str) -> int:
     name = unit.lower()
     if name in _VARYING_UNITS:

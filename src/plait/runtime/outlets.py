@@ -17,7 +17,7 @@ from shlex import quote
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, assert_never
 
-from plait.catalog import Sink, SinkKind
+from plait.catalog import AS_THEY_ARE, Keeping, Sink, SinkKind
 from plait.deployment.fragments import Fragment
 from plait.durable_files import write_durably
 from plait.errors import ExternalError, UserError, closest
@@ -35,7 +35,8 @@ FILE = "results.json"
 @dataclass(frozen=True)
 class Outlet:
     """`destination` says in words where the rows go; `folder` is where, if they are files of ours. In one
-    that `is_shared`, the rows of other queries are too, and a column says whose they are."""
+    that `is_shared`, the rows of other queries are too, and a column says whose they are. `fragment` counts
+    the batches that files are named by; `keeping` is what the query asks for its files."""
 
     query: str
     kind: SinkKind
@@ -44,6 +45,8 @@ class Outlet:
     columns: tuple[str, ...]
     types: tuple[Type, ...]
     is_shared: bool = False
+    fragment: str = ""
+    keeping: Keeping = AS_THEY_ARE
 
     @property
     def owner(self) -> str:
@@ -71,6 +74,8 @@ class Outlet:
             "columns": list(self.columns),
             "types": [str(type_) for type_ in self.types],
             "shared": self.is_shared,
+            "fragment": self.fragment,
+            "keeping": vars(self.keeping),
         }
 
     @classmethod
@@ -83,6 +88,8 @@ class Outlet:
             tuple(map(str, entry["columns"])),
             tuple(map(parse_type, entry["types"])),
             bool(entry["shared"]),
+            str(entry["fragment"]),
+            Keeping(**entry["keeping"]),
         )
 
 
@@ -107,18 +114,20 @@ def outlets_of(
             name = shared[query.name]
             is_alone = name is None or (sharing[name] == 1 and name not in in_use)
             place = None if name is None or is_alone else results / name
-            found[query.name.lower()] = _outlet(query, place, results)
+            found[query.name.lower()] = _outlet(query, fragment.name, place, results)
     return found
 
 
 def _shared_name(query: Query, fragment: Fragment) -> str | None:
-    """The folder that the query shares with those of its fragment whose columns are the same, if any are."""
-    if query.sink.kind is not SinkKind.PARQUET or query.sink.target is not None:
+    """The folder that the query shares with those of its fragment whose columns are the same, if any are. How
+    much there is of a query can be said of a folder of its own."""
+    sink = query.sink
+    if sink.kind is not SinkKind.PARQUET or sink.target is not None or sink.keeping.size_bytes is not None:
         return None
     return shared_folder_name(fragment.name, query.columns, query.plan.types)
 
 
-def _outlet(query: Query, shared: Path | None, results: Path) -> Outlet:
+def _outlet(query: Query, fragment: str, shared: Path | None, results: Path) -> Outlet:
     sink, types = query.sink, query.plan.types
     folder = shared
     if shared is None and sink.kind.writes_files:
@@ -131,6 +140,8 @@ def _outlet(query: Query, shared: Path | None, results: Path) -> Outlet:
         query.columns,
         types,
         shared is not None,
+        fragment,
+        sink.keeping,
     )
 
 

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from plait.quantity_text import counted, number_text
+from plait.quantity_text import bytes_text, counted, number_text
 from plait.runtime.snapshot import QueryProgress, QueryState, RunProgress, StreamProgress
+from plait.runtime.tended import Tended
 from plait.runtime.waiting import time_text
 from plait.table_text import printable, table_text
 
@@ -25,6 +26,8 @@ FAILED_SHOWN = 5
 # Clocks differ, and zones are mixed up: less than that is nothing to speak of.
 FAR_AHEAD_US = 3_600_000_000
 
+Cells: TypeAlias = tuple[Sequence[str], list[list[str]], set[int]]
+
 _STREAM_COLUMNS = ("stream", "rows", "rows/s", "watermark", "behind", "bad records")
 _QUERY_COLUMNS = ("query", "rows", "rows/s", "late", "batch", "")
 _SUMMARY_COLUMNS = ("query", "rows", "late", "results")
@@ -32,17 +35,32 @@ _SUMMARY_COLUMNS = ("query", "rows", "late", "results")
 
 def live_table(progress: RunProgress) -> RenderableType:
     """Streams and queries as they are now, for a terminal."""
-    shown, more = _most_important(progress.queries)
-    parts: list[RenderableType] = [
-        _table(_STREAM_COLUMNS, [_stream_cells(s, progress.now_us) for s in progress.streams], {1, 2, 4, 5}),
-        Text(""),
-        _table(_QUERY_COLUMNS, [_query_cells(q, progress.trigger_seconds) for q in shown], {1, 2, 3, 4}),
-    ]
-    if more:
-        parts.append(Text(f"… and {counted(more, 'more query', 'more queries')}", style="dim"))
+    streams, queries = tables(progress)
+    parts: list[RenderableType] = [_table(*streams), Text(""), _table(*queries)]
+    parts += [Text(line, style="dim") for line in _left_out(progress)]
     parts += [Text(warning, style="yellow") for warning in _warnings(progress)]
     parts.append(Text(f"{duration_text(progress.seconds)}; Ctrl-C stops cleanly", style="dim"))
     return Group(*parts)
+
+
+def tables(progress: RunProgress) -> tuple[Cells, Cells]:
+    """Streams and queries as they are now: of each the columns, the cells, and which columns are numbers."""
+    shown = _most_important(progress.queries)
+    return (
+        (_STREAM_COLUMNS, [_stream_cells(s, progress.now_us) for s in progress.streams], {1, 2, 4, 5}),
+        (_QUERY_COLUMNS, [_query_cells(q, progress.trigger_seconds) for q in shown], {1, 2, 3, 4}),
+    )
+
+
+def remarks(progress: RunProgress) -> list[str]:
+    """What there is to say beside the tables."""
+    return [*_left_out(progress), *_warnings(progress), *tended_lines(progress.tended)]
+
+
+def _left_out(progress: RunProgress) -> Iterator[str]:
+    more = len(progress.queries) - QUERIES_SHOWN
+    if more > 0:
+        yield f"… and {counted(more, 'more query', 'more queries')}"
 
 
 def line(progress: RunProgress) -> str:
@@ -81,6 +99,7 @@ def summary_text(progress: RunProgress, width: int | None = None) -> str:
     parts += _section("late rows, left out of some results", map(_late_text, progress.queries))
     parts += _section("NULL, as there is no such value", _failed_texts(progress.queries))
     parts += _section("bad records", map(_bad_text, progress.streams))
+    parts += _section("results", tended_lines(progress.tended))
     parts += _section("to be looked at", _warnings(progress))
     parts += _section(
         "not exactly once",
@@ -113,6 +132,7 @@ def summary_json(progress: RunProgress) -> dict[str, Any]:
             }
             for stream in progress.streams
         ],
+        "tended": progress.tended.to_json(),
         "warnings": list(_warnings(progress)),
         "queries": [
             {
@@ -135,6 +155,19 @@ def summary_json(progress: RunProgress) -> dict[str, Any]:
     }
 
 
+def tended_lines(tended: Tended) -> Iterator[str]:
+    """What was done for the results."""
+    if tended.into_files:
+        into = counted(tended.into_files, "file")
+        yield f"merged {counted(tended.merged_files, 'file')} into {into}"
+    if tended.removed_rows:
+        rows = counted(sum(tended.removed_rows.values()), "row")
+        files = counted(tended.removed_files, "file")
+        yield f"removed {rows}, {files} with {bytes_text(tended.removed_bytes)} of them"
+    for query, count in sorted(tended.removed_rows.items())[:QUERIES_SHOWN]:
+        yield f"  {query}: {counted(count, 'row')}"
+
+
 def duration_text(seconds: float) -> str:
     """
     >>> [duration_text(value) for value in (0.034, 0.5, 12.3, 75, 4000, 200_000)]
@@ -148,10 +181,9 @@ def duration_text(seconds: float) -> str:
     return f"{seconds / 86_400:,.1f}".removesuffix(".0") + " days"
 
 
-def _most_important(queries: Sequence[QueryProgress]) -> tuple[Sequence[QueryProgress], int]:
-    """Those that failed first, the rest as they were declared; and how many are left out."""
-    ordered = sorted(queries, key=lambda query: query.state is not QueryState.FAILED)
-    return ordered[:QUERIES_SHOWN], max(0, len(queries) - QUERIES_SHOWN)
+def _most_important(queries: Sequence[QueryProgress]) -> Sequence[QueryProgress]:
+    """Those that failed first, the rest as they were declared."""
+    return sorted(queries, key=lambda query: query.state is not QueryState.FAILED)[:QUERIES_SHOWN]
 
 
 def _stream_cells(stream: StreamProgress, now_us: int) -> list[str]:
@@ -212,7 +244,8 @@ def _bad_text(stream: StreamProgress) -> str:
 
 
 def _warnings(progress: RunProgress) -> Iterator[str]:
-    """What may be wrong with the data of streams, and would otherwise go unnoticed."""
+    """What may be wrong with the data of streams, or with results, and would otherwise go unnoticed."""
+    yield from progress.tended.trouble.values()
     for stream in progress.streams:
         if stream.ahead_us > FAR_AHEAD_US:
             ahead = duration_text(stream.ahead_us / 1e6)

@@ -1,4 +1,8 @@
-"""Reads published results, of a running system too: complete files only, nothing locked, nothing written."""
+"""Reads published results, of a running system too: complete files only, nothing locked, nothing written.
+
+Files may be merged while they are read. Then the folder is listed again, and reading goes on with the batches
+that have not been read yet.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +12,57 @@ from contextlib import contextmanager
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from plait.errors import ExternalError, UserError
+from plait.runtime.merging import rows_through
 from plait.runtime.outlets import Outlet
-from plait.runtime.results_folder import batch_files
+from plait.runtime.results_folder import BatchFile, batch_files
 from plait.runtime.shared_results import read_all_shared, read_shared
+
+_Read = TypeVar("_Read")
 
 
 def batches(outlet: Outlet, after: int = -1) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of each published batch after that one, in their order."""
+    """The rows of the published batches after that one, file by file, each with the last batch in it."""
+    check_readable(outlet)
+    return _each_file(outlet, after, lambda file, done: _read(file, outlet, done))
+
+
+def check_readable(outlet: Outlet) -> None:
+    """Refuse results that are no files, or are not there."""
     if outlet.folder is None:
         raise UserError(
             "results-elsewhere",
             f"the rows of `{outlet.query}` go to {outlet.destination}",
             hint="Plait reads results that are files: sink = 'parquet', which is the default, or 'json'",
         )
-    for file in batch_files(_existing(outlet), after):
-        yield file.batch_id, _read(file.path, outlet)
+    _existing(outlet)
+
+
+def _each_file(
+    outlet: Outlet, after: int, read: Callable[[BatchFile, int], _Read]
+) -> Iterator[tuple[int, _Read]]:
+    """What `read` makes of each file, given the last batch that was read before."""
+    last, missing = after, None
+    while True:
+        for file in batch_files(_existing(outlet), last):
+            try:
+                with _readable(file.path):
+                    rows = read(file, last)
+            except FileNotFoundError:
+                if file.path == missing:  # it is not merged: something is wrong with it
+                    raise ExternalError("results", f"cannot read {file.path}") from None
+                missing = file.path
+                break
+            last = file.last
+            yield last, rows
+        else:
+            return
 
 
 def shared_batches(outlets: Sequence[Outlet]) -> Iterator[tuple[Outlet, pa.Table]]:
@@ -37,9 +70,12 @@ def shared_batches(outlets: Sequence[Outlet]) -> Iterator[tuple[Outlet, pa.Table
     first = outlets[0]
     assert first.folder is not None, first.query
     by_name = {outlet.query: outlet for outlet in outlets}
-    for file in batch_files(_existing(first)):
-        with _readable(file.path):
-            found = [*read_all_shared(file.path, first.schema)]
+
+    def read(file: BatchFile, done: int) -> list[tuple[str, pa.Table]]:
+        found = read_all_shared(file.path, first.schema)
+        return [(query, _unread(rows, file, query, done)) for query, rows in found]
+
+    for _, found in _each_file(first, -1, read):
         for query, rows in found:
             if query in by_name:
                 yield by_name[query], rows
@@ -75,15 +111,23 @@ def _existing(outlet: Outlet) -> Path:
     return outlet.folder
 
 
-def _read(path: Path, outlet: Outlet) -> pa.Table:
+def _read(file: BatchFile, outlet: Outlet, done: int) -> pa.Table:
+    return _unread(_rows(file.path, outlet), file, outlet.query, done)
+
+
+def _unread(rows: pa.Table, file: BatchFile, query: str, done: int) -> pa.Table:
+    """The rows of a query in a file that are of batches after that one."""
+    return rows if file.first > done else rows.slice(rows_through(file, query, done))
+
+
+def _rows(path: Path, outlet: Outlet) -> pa.Table:
     schema = outlet.schema
-    with _readable(path):
-        if outlet.is_shared:
-            return read_shared(path, outlet.query, schema)
-        if path.suffix == ".parquet":
-            with pq.ParquetFile(path) as file:
-                return file.read().cast(schema)
-        return _parsed(path.read_text(encoding="utf-8"), schema)
+    if outlet.is_shared:
+        return read_shared(path, outlet.query, schema)
+    if path.suffix == ".parquet":
+        with pq.ParquetFile(path) as file:
+            return file.read().cast(schema)
+    return _parsed(path.read_text(encoding="utf-8"), schema)
 
 
 @contextmanager
@@ -91,6 +135,8 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
         return
+    except FileNotFoundError:
+        raise
     except OSError as error:
         reason = error.strerror or str(error)
     except (pa.ArrowException, ValueError, LookupError, TypeError, ArithmeticError) as error:

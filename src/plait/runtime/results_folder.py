@@ -3,6 +3,8 @@
 | name | what it is |
 |---|---|
 | `000000017.parquet`, `000000017.jsonl` | the rows of micro-batch 17; a batch without rows has no file |
+| `000000000-000000063.parquet` | those of the batches 0 to 63, merged (`plait.runtime.merging`) |
+| `_index.000000000-000000063` | which of them are of which batch |
 | `_draft.000000017.parquet.part` | the same while it is written; the next start removes it |
 | `_plait.json` | whose rows these are: the id of the state folder and its path, and the query |
 
@@ -10,6 +12,9 @@ A draft is renamed when it is on the disk. A batch that is computed again after 
 an equal one, so readers need no list of valid files and no lock. What begins with `_` or `.` is not for them:
 Spark, pandas and Plait leave it out, and so does a pattern like `*.parquet`. The rows of two states never get
 into one folder: batch 17 of one would replace batch 17 of the other.
+
+When files are merged, another folder takes the place of this one (`plait.runtime.exchange`). Who writes holds
+it still meanwhile (`held`).
 """
 
 from __future__ import annotations
@@ -17,10 +22,12 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import IO
 
 from plait.durable_files import DRAFT, durable_file, flush_folder, write_durably
@@ -29,13 +36,38 @@ from plait.failpoints import reach
 from plait.runtime.state_key import StateKey, is_kept
 
 MARKER = "_plait.json"
-_PUBLISHED = re.compile(r"(\d{9,})\.(parquet|jsonl)", re.ASCII)
+_PUBLISHED = re.compile(r"(\d{9,})(?:-(\d{9,}))?\.(parquet|jsonl)", re.ASCII)
+_locks: defaultdict[Path, Lock] = defaultdict(Lock)  # of folders of this process
 
 
 @dataclass(frozen=True)
 class BatchFile:
-    batch_id: int
+    """The rows of the batches from `first` to `last`: of one, or of several that were merged."""
+
+    first: int
+    last: int
     path: Path
+
+    @property
+    def is_merged(self) -> bool:
+        return self.path.stem != _number(self.first)
+
+    @property
+    def index(self) -> Path:
+        """Where it is said which rows of a merged file are of which batch."""
+        return self.path.with_name(f"_index.{self.path.stem}")
+
+
+def file_name(first: int, last: int, ending: str) -> str:
+    """
+    >>> file_name(17, 17, "parquet"), file_name(0, 63, "jsonl")
+    ('000000017.parquet', '000000000-000000063.jsonl')
+    """
+    return f"{_number(first)}.{ending}" if first == last else f"{_number(first)}-{_number(last)}.{ending}"
+
+
+def _number(batch: int) -> str:
+    return f"{batch:09d}"
 
 
 @dataclass(frozen=True)
@@ -51,7 +83,7 @@ class Owner:
 
 
 def batch_files(folder: Path, after: int = -1) -> tuple[BatchFile, ...]:
-    """The published files of the batches after that one, in their order."""
+    """The published files that have rows of batches after that one, in their order."""
     try:
         names = [path.name for path in folder.iterdir()]
     except FileNotFoundError:
@@ -59,8 +91,21 @@ def batch_files(folder: Path, after: int = -1) -> tuple[BatchFile, ...]:
     except OSError as error:
         raise ExternalError("results", f"cannot read {folder}: {error.strerror}") from None
     found = ((_PUBLISHED.fullmatch(name), name) for name in names)
-    files = (BatchFile(int(match[1]), folder / name) for match, name in found if match)
-    return tuple(sorted((f for f in files if f.batch_id > after), key=lambda f: f.batch_id))
+    files = (BatchFile(int(m[1]), int(m[2] or m[1]), folder / name) for m, name in found if m)
+    return tuple(sorted((f for f in files if f.last > after), key=lambda f: f.first))
+
+
+def merged_through(folder: Path) -> int:
+    """The last batch whose rows are in a merged file; -1 if none is. One that runs again all the same, from a
+    state of an earlier day, has nothing to publish."""
+    return max((file.last for file in batch_files(folder) if file.is_merged), default=-1)
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """No other folder takes the place of this one meanwhile, and no other thread of ours writes to it."""
+    with _locks[folder]:
+        yield
 
 
 def check(folder: Path, state: StateKey, query: str) -> None:
@@ -106,7 +151,7 @@ def _mark(folder: Path, before: Owner | None, owner: Owner) -> None:
 
 def publish(folder: Path, name: str, write: Callable[[IO[bytes]], object]) -> None:
     """A file that is there with all that `write` writes, also after a power cut, or not at all."""
-    with _reported(folder / name), durable_file(folder / name) as file:
+    with _reported(folder / name), held(folder), durable_file(folder / name) as file:
         write(file)
         reach("results-drafted")
     reach("results-published")

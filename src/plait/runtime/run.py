@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event, Lock, Thread
 from time import monotonic
@@ -24,6 +24,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from plait.catalog import AS_THEY_ARE, Keeping
 from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Fragment
 from plait.deployment.lowering import Engines, check_engines
@@ -32,11 +33,13 @@ from plait.errors import PlaitError, QueriesFailedError, Source, UserError, repo
 from plait.failpoints import reach
 from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE, MOST_ROWS
 from plait.runtime.assembly import Assembly, check_results
+from plait.runtime.caretaker import Caretaker, resolved
 from plait.runtime.changes import Addition, Change
 from plait.runtime.control import ControlServer
 from plait.runtime.declarations import declarations_of
 from plait.runtime.fragment_run import FragmentRun
 from plait.runtime.live_queries import LiveQueries, after_changes
+from plait.runtime.outlets import Outlet
 from plait.runtime.query_set import Arrangement, QuerySet
 from plait.runtime.refusals import check_admitted, check_apart, check_have_rows, check_known
 from plait.runtime.reporting import report
@@ -44,6 +47,8 @@ from plait.runtime.sinks import MemorySink
 from plait.runtime.snapshot import RunProgress
 from plait.runtime.state import CONTROL, Phase, StateFolder
 from plait.runtime.streaming_work import StreamingWork
+from plait.runtime.tended import Tended
+from plait.runtime.upkeep import Wish
 from plait.runtime.veil import Veil
 from plait.spark.execution import Frame, Session
 from plait.spark.failures import SPARK_ERRORS, explained
@@ -94,8 +99,10 @@ class Run:
         extent: Extent | None = None,
         most_rows: int = MOST_ROWS,
         frames: Mapping[str, Frame] | None = None,
+        keeping: Keeping = AS_THEY_ARE,
     ) -> None:
         self.extent = extent or Extent()
+        self._keeping = keeping
         self._workload = workload
         self._deployment = deployment
         self._arrangement = Arrangement(planner, together, engines, results)
@@ -154,6 +161,8 @@ class Run:
             self._live = LiveQueries(
                 queries, self._state, self._assembly, self._frames, self._start_new, STOP_LIMIT_SECONDS
             )
+            self._caretaker = Caretaker(self._state.path, self._state.id, self._outlets, self._keeping)
+            opened.callback(self._caretaker.close)
             opened.callback(self._stop_all)
             self._began = monotonic()
             self._start(self._works, self._first_trigger())
@@ -208,6 +217,13 @@ class Run:
         if self._is_ending or self._stop_wanted.is_set() or self._drain_now.is_set():
             raise UserError("ending", "the run is about to end, and takes no changes")
 
+    def _outlets(self) -> Iterable[Outlet]:
+        return self._assembly.outlets.values()
+
+    def compact(self, queries: Sequence[str], wish: Wish) -> Tended:
+        """Look after results now: of these queries, or of all."""
+        return self._caretaker.at_once(replace(wish, queries=resolved(self._state.path, queries)))
+
     def listed(self) -> list[dict[str, Any]]:
         """The queries, how they run, and since when."""
         now = self._live.now
@@ -240,6 +256,8 @@ class Run:
                 return self.drop([str(name) for name in names], sure=sure).to_json()
             case {"do": "list"}:
                 return self.listed()
+            case {"do": "compact", "queries": [*names], "wish": {}}:
+                return self.compact([str(name) for name in names], Wish.from_json(request["wish"])).to_json()
             case {"do": "stop"}:
                 self.stop()
                 return None
@@ -277,7 +295,8 @@ class Run:
     def snapshot(self) -> RunProgress:
         trigger_seconds = None if self.extent.available_now else self.extent.trigger_seconds
         seconds = monotonic() - self._began
-        return report(self._live.now, self._assembly, seconds, trigger_seconds)
+        now = report(self._live.now, self._assembly, seconds, trigger_seconds)
+        return replace(now, tended=self._caretaker.done)
 
     def whole_batch_seconds(self) -> dict[str, dict[int, float]]:
         """How long recent micro-batches took with all that Spark does around them, by what ran them and their

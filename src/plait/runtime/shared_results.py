@@ -39,19 +39,21 @@ class SharedSink:
     ) -> None:
         self.folder = folder
         self._schema = arrow_schema(columns, types)
+        self._merged_through = results_folder.merged_through(folder)
         self._names = sorted(queries)
         self._places = {name: place for place, name in enumerate(self._names)}
 
     def publish(self, batch_id: int, results: Sequence[BatchRows]) -> None:
         """Write the rows of a batch."""
         parts = [self._placed(result) for result in results if result.rows.num_rows]
-        if not parts:
+        if not parts or batch_id <= self._merged_through:
             return
         rows = pa.concat_tables(parts).combine_chunks()
         whose = rows[QUERY].combine_chunks()
         order = order_by(whose.to_numpy())
         rows = rows.set_column(0, QUERY, pa.DictionaryArray.from_arrays(whose, pa.array(self._names)))
-        results_folder.publish(self.folder, f"{batch_id:09d}.parquet", lambda file: _write(rows, order, file))
+        name = results_folder.file_name(batch_id, batch_id, "parquet")
+        results_folder.publish(self.folder, name, lambda file: write_sorted(rows, order, file))
 
     def close(self) -> None:
         """Nothing is held open between batches."""
@@ -68,10 +70,11 @@ class SharedSink:
         return rows.add_column(0, QUERY, whose)
 
 
-def _write(rows: pa.Table, order: np.ndarray[Any, Any], file: IO[bytes]) -> None:
-    """Rows of a group are gathered while those before them are written. Values of the wider types seldom
-    repeat, and each group has all sizes of them: dictionaries and limits of these take time and save
-    nothing. BIGINTs are written as differences, in as few bits as they need: half the time, and space."""
+def write_sorted(rows: pa.Table, order: np.ndarray[Any, Any], file: IO[bytes]) -> None:
+    """Write rows in that order. Those of a group are gathered while those before them are written. Values of
+    the wider types seldom repeat, and each group has all sizes of them: dictionaries and limits of these take
+    time and save nothing. BIGINTs are written as differences, in as few bits as they need: half the time, and
+    space."""
     narrow = [field.name for field in rows.schema if not _is_wide(field.type)]
     differences = {
         field.name: "DELTA_BINARY_PACKED" for field in rows.schema if pa.types.is_int64(field.type)

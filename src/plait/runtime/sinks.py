@@ -66,10 +66,12 @@ class FileSink(_RowSink):
         super().__init__(schema)
         self.folder = folder
         self._ending, self._write = _FILES[kind]
+        self._merged_through = results_folder.merged_through(folder)
 
     def _take(self, batch_id: int, rows: pa.Table) -> None:
-        name = f"{batch_id:09d}.{self._ending}"
-        results_folder.publish(self.folder, name, lambda file: self._write(rows, file))
+        if batch_id > self._merged_through:
+            name = results_folder.file_name(batch_id, batch_id, self._ending)
+            results_folder.publish(self.folder, name, lambda file: self._write(rows, file))
 
 
 def _write_parquet(rows: pa.Table, file: IO[bytes]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from plait.deployment.fragments import Way
 from plait.errors import PlaitError
+from plait.runtime.tended import Tended
 
 
 class QueryState(StrEnum):
@@ -91,6 +92,7 @@ class RunProgress:
     streams: tuple[StreamProgress, ...] = ()
     queries: tuple[QueryProgress, ...] = ()
     trigger_seconds: float | None = None
+    tended: Tended = field(default_factory=Tended)  # what was done for the results, in this run
 
     @property
     def failed(self) -> tuple[QueryProgress, ...]:

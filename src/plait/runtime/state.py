@@ -273,6 +273,14 @@ class StateFolder:
             _check_batches(self.path, f"stream `{name}`", checkpoint, source.journal)
 
 
+def state_id(path: Path) -> str:
+    """The id of a state, which nobody has to open."""
+    document = _read_manifest(path)
+    if document is None or "id" not in document:
+        raise _damaged(path, f"{MANIFEST} is missing")
+    return str(document["id"])
+
+
 def _check_path(path: Path) -> None:
     """A folder is ours if our lock is in it, which is the first thing we put there."""
     if any(sign in str(path) for sign in "*?[]{}\\"):

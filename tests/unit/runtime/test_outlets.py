@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.workloads.single_queries import outlet_of, result_of
 
-from plait.catalog import Catalog, Sink, SinkKind
+from plait.catalog import Catalog, Keeping, Sink, SinkKind
 from plait.deployment.fragments import Fragment, Way
 from plait.errors import UserError
 from plait.expressions.types import BIGINT, INT
@@ -138,6 +139,10 @@ def together(results: Path, *queries: Query, name: str = "shared-0") -> dict[str
     return dict(outlets_of(workload, [fragment], results))
 
 
+def in_shared(outlet: Outlet) -> Outlet:
+    return replace(outlet, fragment="shared-0")
+
+
 def test_queries_with_the_same_columns_share_a_folder(tmp_path: Path) -> None:
     one, other = together(tmp_path, query(), query(name="Halls")).values()
     assert one.is_shared
@@ -157,7 +162,17 @@ def test_a_query_that_names_where_its_rows_go_has_them_there(tmp_path: Path, sin
     outlets = together(tmp_path, query(), query(name="Halls"), query(sink, "Own"))
     assert outlets["rooms"].is_shared
     assert outlets["halls"].folder == outlets["rooms"].folder
-    assert outlets["own"] == outlet_of(query(sink, "Own"), tmp_path)
+    assert outlets["own"] == in_shared(outlet_of(query(sink, "Own"), tmp_path))
+
+
+def test_a_query_that_is_limited_by_its_size_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    limited = query(Sink(keeping=Keeping(size_bytes=10**9)), "Limited")
+    aged = query(Sink(keeping=Keeping(age_us=10**9)), "Aged")
+    outlets = together(tmp_path, query(), aged, limited)
+    assert [outlet.is_shared for outlet in outlets.values()] == [True, True, False]
+    assert outlets["aged"].keeping.age_us == 10**9
+    record(tmp_path, outlets.values())
+    assert recorded(tmp_path) == outlets
 
 
 def test_other_columns_types_and_fragments_are_other_folders(tmp_path: Path) -> None:
@@ -178,8 +193,8 @@ def test_a_query_whose_columns_no_other_has_keeps_its_own_folder(tmp_path: Path)
     halls = Query("Halls", StreamScan("s", (Field("plug", INT),)), ("hall",))
     into = query(Sink(target="/into"), "Own")
     outlets = together(tmp_path, query(), halls, into)
-    assert outlets["rooms"] == outlet_of(query(), tmp_path)
-    assert outlets["halls"] == outlet_of(halls, tmp_path)
+    assert outlets["rooms"] == in_shared(outlet_of(query(), tmp_path))
+    assert outlets["halls"] == in_shared(outlet_of(halls, tmp_path))
 
 
 def test_a_column_named_query_leaves_a_query_its_own_folder(tmp_path: Path) -> None:
@@ -190,7 +205,7 @@ def test_a_column_named_query_leaves_a_query_its_own_folder(tmp_path: Path) -> N
 
 
 def test_a_query_alone_in_a_fragment_has_its_own_folder(tmp_path: Path) -> None:
-    assert together(tmp_path, query())["rooms"] == outlet_of(query(), tmp_path)
+    assert together(tmp_path, query())["rooms"] == in_shared(outlet_of(query(), tmp_path))
 
 
 def test_shared_folders_are_recorded_and_found_where_they_were_moved(tmp_path: Path) -> None:
