@@ -38,6 +38,7 @@ from plait.runtime.control import ControlServer
 from plait.runtime.declarations import declarations_of
 from plait.runtime.fragment_run import FragmentRun
 from plait.runtime.live_queries import LiveQueries, after_changes
+from plait.runtime.load import Load
 from plait.runtime.query_set import Arrangement, QuerySet
 from plait.runtime.refusals import check_admitted, check_apart, check_have_rows, check_known
 from plait.runtime.reporting import report
@@ -231,6 +232,15 @@ class Run:
             if query.name in progress and query.name in computed
         ]
 
+    def load(self) -> Load:
+        """How busy streams, fragments and queries are."""
+        return self._assembly.load(self._live.now, self.snapshot())
+
+    def write_statistics(self) -> None:
+        """Have all that was observed by now in the state folder."""
+        if not self.has_ended:
+            self._assembly.recorder.write()
+
     def _answer(self, request: Mapping[str, Any]) -> Any:
         """What somebody asks through the state folder."""
         match request:
@@ -240,6 +250,11 @@ class Run:
                 return self.drop([str(name) for name in names], sure=sure).to_json()
             case {"do": "list"}:
                 return self.listed()
+            case {"do": "statistics"}:
+                return self.load().to_json()
+            case {"do": "write statistics"}:
+                self.write_statistics()
+                return None
             case {"do": "stop"}:
                 self.stop()
                 return None

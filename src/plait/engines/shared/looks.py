@@ -25,6 +25,8 @@ from plait.plan.nodes import StreamScan
 
 SHARE = 0.01
 HASHES = 1024
+# Of a batch, so many rows are looked at.
+LOOKED_ROWS = 10_000
 _HASH_SPACE = float(2**64)
 
 
@@ -69,7 +71,7 @@ class Looks:
         self, database: Database, stream: str, scan: StreamScan, rows: pa.Table
     ) -> dict[str, ColumnValues]:
         found = {}
-        with database.given(rows) as relation:
+        with database.given(rows.slice(0, LOOKED_ROWS)) as relation:
             for number, column in enumerate(scan.columns):
                 name = f"c{number}"
                 least = database.fetch(

@@ -223,11 +223,12 @@ class Tree:
         """What is remembered: partials and groups, and of each query the rows that it takes."""
         rows = self._stored[self._partials[ROWS]]
         group = f"count(DISTINCT row({', '.join(self._key_names)}))" if self._key.keys else "1"
+        timely = f"coalesce(sum({rows}) FILTER (WHERE edge < last), 0)::BIGINT"  # the last is not complete
+        span = f"(SELECT min(edge) AS first, max(edge) AS last FROM {self._name})"
         found = database.fetch(
-            f"SELECT variant, count(*), {group}, sum({rows})::BIGINT, min(edge), max(edge) "
-            f"FROM {self._name} GROUP BY variant"
+            f"SELECT variant, count(*), {group}, {timely}, first, last FROM {self._name}, {span} "
+            "GROUP BY variant, first, last"
         )
-        # The last piece is not complete.
         of_variant = {
             variant: Selected(taken * 1e6 / (last - first) if last > first else None, groups)
             for variant, _, groups, taken, first, last in found
