@@ -42,7 +42,8 @@ class Estimate:
     basis: Basis
 
 
-# Which number: (relation in lower case, `rate` | `rows` | `row_bytes` | `distinct.<column in lower case>`).
+# Which number: (relation in lower case, `rate` | `rows` | `row_bytes` | `distinct.<column in lower case>`);
+# or (signature, `derived`), the rows a second of what a plan gives.
 Key: TypeAlias = tuple[str, str]
 
 
@@ -53,6 +54,7 @@ class StatisticsOracle(Protocol):
     def rows(self, table: str) -> Estimate | None: ...
     def row_bytes(self, relation: str) -> Estimate | None: ...
     def distinct(self, relation: str, column: str) -> Estimate | None: ...
+    def derived_rate(self, signature: str) -> Estimate | None: ...
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,10 @@ class Statistics:
     def distinct(self, relation: str, column: str) -> Estimate | None:
         return self.estimates.get((relation.lower(), f"distinct.{column.lower()}"))
 
+    def derived_rate(self, signature: str) -> Estimate | None:
+        """What a plan of that signature was seen to give, rows a second."""
+        return self.estimates.get((signature, "derived"))
+
     def with_(self, other: Statistics) -> Statistics:
         """Both; where both know a number, the one that is known better."""
         merged = dict(self.estimates)
@@ -88,6 +94,9 @@ class Statistics:
             if key not in merged or estimate.basis >= merged[key].basis:
                 merged[key] = estimate
         return Statistics(MappingProxyType(merged), (*self.notices, *other.notices))
+
+
+NO_STATISTICS = Statistics(MappingProxyType({}))
 
 
 def declared(catalog: Catalog) -> Statistics:
@@ -176,6 +185,9 @@ class Known:
         if any(column.type.kind is Kind.STRING for column in relation.columns):
             return Assumption(relation.name, "row_bytes", width)
         return Estimate(width, Basis.DECLARED)
+
+    def derived_rate(self, signature: str) -> Estimate | None:
+        return self._oracle.derived_rate(signature)
 
     def distinct(self, relation: Relation, column: str) -> Estimate | Assumption:
         known = self._oracle.distinct(relation.name, column)

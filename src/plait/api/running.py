@@ -18,6 +18,8 @@ from plait.errors import PlaitError, Source
 from plait.runtime import DEFAULT_STATE
 
 if TYPE_CHECKING:  # loading these takes a moment, and not every call needs them
+    from plait.runtime.analysis import Analysis
+    from plait.runtime.load import Load
     from plait.runtime.run import Run
     from plait.runtime.snapshot import RunProgress
     from plait.runtime.tended import Tended
@@ -49,6 +51,17 @@ class Running:
     def progress(self) -> RunProgress:
         """How far it has come, as plain values."""
         return self._run.snapshot()
+
+    def statistics(self) -> Load:
+        """How busy streams, fragments and queries are."""
+        return self._run.load()
+
+    def analyze(self, query: str) -> Analysis:
+        """A query as it was planned, beside what was observed of it."""
+        from plait.runtime.analysis import analyse
+
+        self._run.write_statistics()
+        return analyse(self._state, query)
 
     def whole_batch_seconds(self) -> dict[str, dict[int, float]]:
         """How long recent micro-batches took with all that Spark does around them, by what ran them and their

@@ -4,16 +4,19 @@ added to, dropped, and stopped."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plait.api.live import Changed, LiveQueries
 from plait.api.running import published
-from plait.errors import Source
+from plait.errors import Source, UserError
 from plait.runtime import DEFAULT_STATE
 
 if TYPE_CHECKING:
     from plait.api.rows import ResultRows
+    from plait.runtime.analysis import Analysis
+    from plait.runtime.load import Load
 
 
 class System:
@@ -39,6 +42,20 @@ class System:
         """Drop queries, as one change. Their results stay. What others read is dropped only if that is
         `sure`."""
         return Changed.from_json(self._ask({"do": "drop", "queries": [*queries], "sure": sure}))
+
+    def statistics(self) -> Load:
+        """How busy streams, fragments and queries are."""
+        from plait.runtime.load import Load
+
+        return Load.from_json(self._ask({"do": "statistics"}))
+
+    def analyze(self, query: str) -> Analysis:
+        """A query as it was planned, beside what was observed of it; also of a system that has ended."""
+        from plait.runtime.analysis import analyse
+
+        with suppress(UserError):  # one that does not run has written what it knows
+            self._ask({"do": "write statistics"})
+        return analyse(self._state, query)
 
     def stop(self) -> None:
         """Let it end at the next batch boundary, and wait for that."""

@@ -33,6 +33,7 @@ COMMANDS = {
     "add": "Add the queries of a file to a running system.",
     "drop": "Drop queries of a running system.",
     "list": "List the queries of a running system.",
+    "top": "Show how busy a running system is.",
     "stop": "Stop a running system.",
     "results": "Show the rows that a run has published.",
     "compact": "Merge small files of results, and remove old rows.",

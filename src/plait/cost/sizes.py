@@ -18,6 +18,9 @@ rows and no λ: its changes join nothing by themselves.
 Eq. 3, aggregate: λ_out = l g, with l = 1/slide (λ/m for a row window that slides by m rows) and g the
 lesser of the combinations of keys and the rows there are.
 
+What was observed while running counts more than all of these: where the rows of a sub-plan were counted, they
+are λ, and W follows in proportion.
+
 We deviate in one point. The paper counts what one more input row adds to a join's relation; a join or
 projection that is evaluated at every tick gives its whole relation at every tick, as our queries mean it.
 So everything that ticks has λ = l W, of which Eq. 3 is the case W = g.
@@ -25,7 +28,7 @@ So everything that ticks has λ = l W, of which Eq. 3 is the case W = g.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from plait.catalog import Catalog
@@ -59,6 +62,7 @@ from plait.plan.nodes import (
     Window,
     Windowed,
 )
+from plait.plan.signature import signature
 from plait.space import relation_of, whole_scan
 from plait.statistics import Assumption, Basis, Estimate, Known, StatisticsOracle, type_bytes
 
@@ -95,8 +99,29 @@ class Sizes:
     def of(self, node: Node) -> Size:
         size = self._sizes.get(node)
         if size is None:
-            size = self._sizes[node] = self._compute(node)
+            size = self._sizes[node] = self._as_observed(node, self._compute(node))
         return size
+
+    def _as_observed(self, node: Node, size: Size) -> Size:
+        """With the rate that was observed of the same sub-plan, if it was."""
+        if isinstance(node, StreamScan | TableScan | Window):
+            return size
+        observed = self._known.derived_rate(signature(node))
+        if observed is None:
+            return size
+        rate = bounded(observed.value)
+        rows = size.relation_rows
+        if size.evaluations_per_s:
+            rows = rate / size.evaluations_per_s
+        elif size.rate_rows_per_s:
+            rows *= rate / size.rate_rows_per_s
+        return replace(
+            size,
+            rate_rows_per_s=rate,
+            relation_rows=bounded(rows),
+            basis=observed.basis,
+            assumptions=frozenset(),
+        )
 
     def source(self, node: StreamScan | TableScan) -> Size:
         """The whole stream or table that a scan reads."""

@@ -73,6 +73,11 @@ class Database:
         """Run a statement whose rows do not matter."""
         self.fetch(sql, parameters)
 
+    def change(self, sql: str) -> int:
+        """Run a statement that inserts, deletes or makes a table; how many rows that are."""
+        ((rows,),) = self.fetch(sql)
+        return int(rows)
+
     def fetch(self, sql: str, parameters: Sequence[object] | None = None) -> list[tuple[Any, ...]]:
         """Run a statement; its rows as Python values (NULL is None)."""
         try:
@@ -89,12 +94,11 @@ class Database:
         self._check_rows(table.num_rows)
         return table
 
-    def create_bounded(self, name: str, sql: str) -> None:
-        """Make a temporary table of the rows of a statement."""
-        self.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {self._bounded(sql)}")
-        if self.most_rows is not None:
-            ((rows,),) = self.fetch(f"SELECT count(*) FROM {name}")
-            self._check_rows(rows)
+    def create_bounded(self, name: str, sql: str) -> int:
+        """Make a temporary table of the rows of a statement; how many."""
+        rows = self.change(f"CREATE OR REPLACE TEMP TABLE {name} AS {self._bounded(sql)}")
+        self._check_rows(rows)
+        return rows
 
     def _bounded(self, sql: str) -> str:
         return sql if self.most_rows is None else f"FROM ({sql}) LIMIT {self.most_rows + 1}"

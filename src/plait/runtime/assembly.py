@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from plait.batches import Processed
 from plait.deployment.fragments import Fragment, Way
 from plait.deployment.row_by_row import row_by_row
 from plait.engines.duckdb import Database
@@ -21,17 +22,24 @@ from plait.engines.shared.group import SharedQuery
 from plait.engines.shared.trunk import Trunk
 from plait.engines.table_versions import TableVersions
 from plait.errors import UserError
+from plait.observations import NOTHING, Meter
+from plait.plan.nodes import StreamScan
 from plait.runtime import results_folder
 from plait.runtime.checkpoint import Checkpoint
+from plait.runtime.descriptions import Descriptions
 from plait.runtime.fragment_run import Computation, FragmentRun, counts_of
 from plait.runtime.intake import Intake
 from plait.runtime.journal import Journal, Totals, read_totals
+from plait.runtime.load import Load, load
 from plait.runtime.outlets import Outlet, check_places, record
 from plait.runtime.publishing import Publisher
 from plait.runtime.query_set import QuerySet
+from plait.runtime.recorder import Recorder
 from plait.runtime.shared_results import SharedSink
 from plait.runtime.sinks import Sink, sink_for
+from plait.runtime.snapshot import RunProgress
 from plait.runtime.state import ANEW, FragmentFolder, StateFolder
+from plait.runtime.statistics_file import FILE as STATISTICS
 from plait.runtime.stream_log import StreamLog
 from plait.runtime.streaming_work import StreamingWork
 from plait.runtime.tables_in_use import TablesInUse
@@ -42,6 +50,7 @@ from plait.spark.sources import Sources
 from plait.spark.trunk_files import TrunkFiles
 from plait.spark.trunk_rows import TrunkRows
 from plait.spark.woven import WovenComputation
+from plait.statistics import Statistics
 
 
 class Assembly:
@@ -65,6 +74,8 @@ class Assembly:
         self._versions: TableVersions | None = None
         self._trunks: dict[str, Trunk] = {}
         self._write_frame = FrameWriter(session)
+        self.recorder = _opened(Recorder(state.path / STATISTICS, self._gauges), opened)
+        self._descriptions = Descriptions(self._meters)
 
     def begin(self, queries: QuerySet) -> None:
         """Put everything together for the first time. Nothing runs yet."""
@@ -75,6 +86,41 @@ class Assembly:
         # Now that all folders of results are there, readers may learn of them.
         self.outlets = queries.outlets
         record(self._state.path, self.outlets.values())
+
+    def describe(self, queries: QuerySet, planned_with: Mapping[str, Statistics]) -> None:
+        """Let be known what the numbers are of that are observed."""
+        self.recorder.describe(lambda: self._descriptions.of(queries, planned_with))
+
+    def load(self, queries: QuerySet, progress: RunProgress) -> Load:
+        """How busy everything is."""
+        return load(
+            progress, self._descriptions.of_fragments(queries), self.recorder.recent(), self._gauges()
+        )
+
+    def _meters(self, fragment: str) -> tuple[Meter, ...]:
+        return self._trunks[fragment].meters if fragment in self._trunks else ()
+
+    def _note(self, run: FragmentRun, processed: Processed, seconds: float) -> None:
+        """What a batch has shown."""
+        name = run.fragment.name
+        self.recorder.note(
+            name,
+            processed,
+            {query: counts.watermark_us_of(run.totals) for query, counts in run.counts.items()},
+            {each.stream.lower() for each in run.fragment.inputs if isinstance(each.plan, StreamScan)},
+            self._trunks[name].observed if name in self._trunks else NOTHING,
+            seconds,
+        )
+
+    def _gauges(self) -> dict[str, dict[str, float]]:
+        """What Spark and the file system say of fragments."""
+        found = {}
+        for run in self.fragments:
+            found[run.fragment.name] = run.gauges
+            if run.fragment.name in self._trunks:
+                file = self._state.fragment(run.fragment.name).database
+                found[run.fragment.name]["state_bytes"] = file.stat().st_size if file.exists() else 0
+        return found
 
     def run_of(self, fragment: str) -> FragmentRun:
         return next(run for run in self.fragments if run.fragment.name == fragment)
@@ -189,6 +235,7 @@ class Assembly:
             self._tables,
             {key: self.logs[key] for key in own},
             () if isinstance(computation, TrunkFiles) else fragment.streams,
+            self._note,
         )
 
     def _add_intakes(self, queries: QuerySet) -> None:

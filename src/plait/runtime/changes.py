@@ -2,8 +2,8 @@
 
 A change is there when the manifest says so, as a whole or not at all. What follows from it is found again at
 every start, from the text that was added and the set that was there before; only what depended on the moment
-is written down: the event times after which added queries see rows, and the batches before which dropped ones
-have given theirs.
+is written down: the event times after which added queries see rows, the statistics that they were planned
+with, and the batches before which dropped ones have given theirs.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from types import MappingProxyType
 from typing import Any
 
 from plait.errors import ExternalError, PlaitError, Source
+from plait.runtime.observed import statistics_from_json, statistics_to_json
+from plait.statistics import NO_STATISTICS, Statistics
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,8 @@ class Addition:
 @dataclass(frozen=True)
 class Change:
     """`added` are the names of queries, each with the moment after which it sees rows, if there is one;
-    `batches` are those, by fragment, from which on the change counts. Of the `dropped`, some `failed`."""
+    `batches` are those, by fragment, from which on the change counts. Of the `dropped`, some `failed`.
+    `statistics` is what had been observed when the queries were planned, and mattered."""
 
     id: int
     addition: Addition | None = None
@@ -36,6 +39,7 @@ class Change:
     dropped: tuple[str, ...] = ()
     batches: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     failed: Mapping[str, PlaitError] = field(default_factory=lambda: MappingProxyType({}))
+    statistics: Statistics = NO_STATISTICS
 
     def to_json(self) -> dict[str, Any]:
         text = None
@@ -48,6 +52,7 @@ class Change:
             "dropped": [*self.dropped],
             "batches": dict(self.batches),
             "failed": {query: _told(error) for query, error in self.failed.items()},
+            "statistics": statistics_to_json(self.statistics),
         }
 
     @classmethod
@@ -68,6 +73,7 @@ class Change:
                 )
                 for query, error in document["failed"].items()
             },
+            statistics_from_json(document["statistics"]),
         )
 
 

@@ -12,12 +12,12 @@ Wherever this ends, Spark runs the batch again over the same rows; each step kno
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic, sleep
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from plait.batches import Batch, Outcome, Processed, Publish
 from plait.deployment.fragments import Fragment, Result
@@ -83,6 +83,10 @@ class QueryCounts:
         return totals.watermarks_us.get(self.watermark) or None
 
 
+# A batch of a fragment, and the seconds that it took.
+Note: TypeAlias = Callable[["FragmentRun", Processed, float], None]
+
+
 def counts_of(result: Result) -> QueryCounts:
     return QueryCounts(result.query, tuple(sorted(name.lower() for name in sources_of(result.plan)[0])))
 
@@ -101,6 +105,7 @@ class FragmentRun(StreamingWork):
         tables: TablesInUse,
         logs: Mapping[str, StreamLog] | None = None,
         checked: Sequence[str] = (),
+        note: Note | None = None,
     ) -> None:
         super().__init__(_label(fragment), computation.frame, folder.checkpoint)
         self.fragment = fragment
@@ -119,6 +124,7 @@ class FragmentRun(StreamingWork):
         self._checkpoint = Checkpoint(folder.checkpoint)
         self._tables = tables
         self._logs = logs or {}  # of streams that nobody else reads
+        self._note = note  # who is told of batches that are done
         self._checked = checked  # streams whose files Spark reads without looking whether they fit
         self.adopt(fragment, publisher)
 
@@ -195,6 +201,8 @@ class FragmentRun(StreamingWork):
         for query, outcome in processed.outcomes.items():
             if query in self.rates:  # a batch that was done before may be of others, which are gone
                 self.rates[query].add(outcome.rows)
+        if self._note is not None:
+            self._note(self, processed, self.batch_seconds)
 
     def _processed(self, frame: Frame, batch: int) -> Processed:
         for log in self._logs.values():

@@ -11,17 +11,20 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import ExitStack, contextmanager
 from threading import Thread
 
+from plait.catalog import Catalog
 from plait.deployment.fragments import Result
 from plait.errors import ExternalError, PlaitError, UserError
 from plait.failpoints import reach
-from plait.plan.nodes import sources_of
+from plait.plan.nodes import Node, sources_of
 from plait.runtime.assembly import Assembly
 from plait.runtime.changes import Addition, Change
 from plait.runtime.fragment_run import FragmentRun
+from plait.runtime.observed import observed_statistics
 from plait.runtime.query_set import Proposal, QuerySet
 from plait.runtime.refusals import check_apart, check_have_rows
 from plait.runtime.state import StateFolder
 from plait.runtime.streaming_work import StreamingWork
+from plait.statistics import Statistics
 
 
 class LiveQueries:
@@ -43,11 +46,20 @@ class LiveQueries:
         self._given = given
         self._start = start
         self._stop_limit_seconds = stop_limit_seconds
+        self._planned_with = {
+            name: change.statistics for change in state.manifest.changes for name in change.added
+        }
+        assembly.describe(queries, self._planned_with)
+
+    def observed(self, catalog: Catalog, plans: Sequence[Node]) -> Statistics:
+        """What is known by now of streams, and of sub-plans of these plans."""
+        recent = self._assembly.recorder.recent()
+        return observed_statistics(catalog, recent, self.now.results.values(), plans)
 
     def add(self, addition: Addition) -> Change:
         """Compute the queries of a text too, from the next micro-batches on. It is one change, whatever their
         number."""
-        proposal = self.now.proposed(addition)
+        proposal = self.now.proposed(addition, self.observed)
         check_have_rows(proposal.results, proposal.workload.catalog, self._given)
         joining = self.now.joined_by(proposal)
         with self._between_batches(joining):
@@ -55,7 +67,8 @@ class LiveQueries:
             then = self.now.with_added(proposal, starts)
             outlets = [then.outlets[name.lower()] for name in starts]
             check_apart(self._state.path, outlets, then, self._given)
-            change = Change(then.changes, addition, starts, (), self._next_batches(joining))
+            batches = self._next_batches(joining)
+            change = Change(then.changes, addition, starts, (), batches, statistics=proposal.statistics)
             self._make(change, then)
         return change
 
@@ -99,7 +112,9 @@ class LiveQueries:
             raise
         reach("change-recorded")
         self.now = then
+        self._planned_with |= dict.fromkeys(change.added, change.statistics)
         begun = self._assembly.adopt(prepared, then)
+        self._assembly.describe(then, self._planned_with)
         for run in prepared.gone:
             run.request_stop()
         self._start(begun)
@@ -148,7 +163,8 @@ def after_changes(first: QuerySet, state: StateFolder) -> QuerySet:
     queries = first
     for change in state.manifest.changes:
         if change.addition is not None:
-            proposal = queries.proposed(change.addition)
+            known = change.statistics
+            proposal = queries.proposed(change.addition, lambda *_, known=known: known)
             if {query.name for query in proposal.queries} != change.added.keys():
                 raise state.damaged(f"change {change.id} added other queries")
             queries = queries.with_added(proposal, change.added)

@@ -17,10 +17,11 @@ added under a name that was used before gets a number, `name#2`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import TypeAlias
 
 from plait import language
 from plait.catalog import Catalog, Sink
@@ -37,12 +38,20 @@ from plait.deployment.lowering import (
     woven_fragments,
 )
 from plait.errors import InfeasibleError, PlaitError, UserError, closest, reported
-from plait.plan.nodes import sources_of
+from plait.plan.nodes import Node, sources_of
 from plait.planners import driver
 from plait.quantity_text import counted
 from plait.runtime.changes import Addition
 from plait.runtime.outlets import Outlet, outlets_of
+from plait.statistics import NO_STATISTICS, Statistics
 from plait.workload import Query, Workload
+
+# What was observed of the streams of a catalog, and of sub-plans of plans.
+Observed: TypeAlias = Callable[[Catalog, Sequence[Node]], Statistics]
+
+
+def _nothing_observed(_catalog: Catalog, _plans: Sequence[Node]) -> Statistics:
+    return NO_STATISTICS
 
 
 @dataclass(frozen=True)
@@ -57,12 +66,14 @@ class Arrangement:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Queries that could be added, as they would be computed. `known` is what later texts can use."""
+    """Queries that could be added, as they would be computed. `known` is what later texts can use;
+    `statistics` are those that they were planned with, beyond what is declared."""
 
     workload: Workload
     known: Workload
     results: tuple[Result, ...]
     for_spark: frozenset[str]
+    statistics: Statistics = NO_STATISTICS
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -132,8 +143,9 @@ class QuerySet:
 
     # Adding
 
-    def proposed(self, addition: Addition) -> Proposal:
-        """What a text would add. All that can be refused by itself is."""
+    def proposed(self, addition: Addition, observed: Observed = _nothing_observed) -> Proposal:
+        """What a text would add, planned with what was `observed` of streams and plans. All that can be
+        refused by itself is."""
         loaded = language.load_after(self.known, addition.source, addition.folder)
         if not loaded.queries:
             raise UserError(
@@ -152,7 +164,9 @@ class QuerySet:
         }
         known = replace(loaded, queries={**self.known.queries, **queries})
         workload = Workload(loaded.catalog, {query.name.lower(): query for query in queries.values()})
-        deployment = driver.plan(workload, self.arrangement.planner).deployment
+        plans = [query.plan for query in driver.canonical_workload(workload).queries.values()]
+        statistics = observed(loaded.catalog, plans)
+        deployment = driver.plan(workload, self.arrangement.planner, statistics=statistics).deployment
         if deployment.refused:
             raise reported(
                 [
@@ -161,7 +175,7 @@ class QuerySet:
                 ]
             )
         results = tuple(results_of(deployment, loaded.catalog))
-        return Proposal(workload, known, results, frozenset(for_spark(deployment)))
+        return Proposal(workload, known, results, frozenset(for_spark(deployment)), statistics)
 
     def joined_by(self, proposal: Proposal) -> dict[str, list[Result]]:
         """The queries of a proposal that go to fragments that are there, by the fragment's name."""

@@ -39,6 +39,7 @@ from plait.runtime.control import ControlServer
 from plait.runtime.declarations import declarations_of
 from plait.runtime.fragment_run import FragmentRun
 from plait.runtime.live_queries import LiveQueries, after_changes
+from plait.runtime.load import Load
 from plait.runtime.outlets import Outlet
 from plait.runtime.query_set import Arrangement, QuerySet
 from plait.runtime.refusals import check_admitted, check_apart, check_have_rows, check_known
@@ -247,6 +248,15 @@ class Run:
             if query.name in progress and query.name in computed
         ]
 
+    def load(self) -> Load:
+        """How busy streams, fragments and queries are."""
+        return self._assembly.load(self._live.now, self.snapshot())
+
+    def write_statistics(self) -> None:
+        """Have all that was observed by now in the state folder."""
+        if not self.has_ended:
+            self._assembly.recorder.write()
+
     def _answer(self, request: Mapping[str, Any]) -> Any:
         """What somebody asks through the state folder."""
         match request:
@@ -258,6 +268,11 @@ class Run:
                 return self.listed()
             case {"do": "compact", "queries": [*names], "wish": {}}:
                 return self.compact([str(name) for name in names], Wish.from_json(request["wish"])).to_json()
+            case {"do": "statistics"}:
+                return self.load().to_json()
+            case {"do": "write statistics"}:
+                self.write_statistics()
+                return None
             case {"do": "stop"}:
                 self.stop()
                 return None

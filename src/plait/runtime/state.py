@@ -5,6 +5,7 @@ STATE/plait-state.json                         what the state is of, how the set
                                                it was begun, and whether its streams have ended
 STATE/control.sock                             where a run takes requests, while it lives
 STATE/results.json                             where the rows of each query come out, for readers
+STATE/statistics.sqlite                        what was observed, as a time series
 STATE/lock, STATE/spark-lock                   held while a run, and its Spark, live
 STATE/tables/                                  versions of stored tables that batches may need again
 STATE/fragments/NAME/{checkpoint,beats,journal.sqlite,state.duckdb}
@@ -42,11 +43,12 @@ from plait.runtime.journal import Journal
 from plait.runtime.lock import FolderLock
 from plait.runtime.outlets import FILE as RESULTS
 from plait.runtime.state_key import LOCK, MANIFEST, StateKey
+from plait.runtime.statistics_file import FILE as STATISTICS
 
 CONTROL = "control.sock"
 SPARK_LOCK = "spark-lock"
 _FOLDERS = ("fragments", "streams", "tables")
-FORMAT = 9
+FORMAT = 10
 
 ANEW = "start anew with other --state and --results folders, or delete both"
 
@@ -317,7 +319,9 @@ def _remove_unbegun(path: Path) -> None:
         for entry in path.iterdir():
             if entry.name in _FOLDERS:
                 rmtree(entry)
-            elif entry.name in (LOCK, SPARK_LOCK, RESULTS, CONTROL) or entry.name.startswith(DRAFT):
+            elif entry.name in (LOCK, SPARK_LOCK, RESULTS, CONTROL) or entry.name.startswith(
+                (DRAFT, STATISTICS)
+            ):
                 entry.unlink()
         path.rmdir()
 

@@ -70,6 +70,11 @@ class StreamingWork:
         """How long recent batches took with all that Spark does around ours, by number."""
         return {} if self._execution is None else self._execution.batch_seconds
 
+    @property
+    def gauges(self) -> dict[str, float]:
+        """What Spark says of the last batch, and of the state of its operators."""
+        return {} if self._execution is None else self._execution.gauges
+
     def watch(self) -> None:
         """Take note of what has happened since the last time."""
         if self._execution is not None and self.error is None:

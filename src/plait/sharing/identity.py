@@ -16,6 +16,7 @@ from plait.expressions.nodes import Expression
 from plait.plan.nodes import StreamScan
 from plait.sharing.joins import JoinKey
 from plait.sharing.patterns import Pattern, Selection
+from plait.sharing.selects import SelectKey
 from plait.sharing.trees import TreeKey
 from plait.windows.partials import Partial
 
@@ -32,6 +33,10 @@ def number(*parts: str) -> int:
 
 def of_streams(streams: Iterable[str]) -> str:
     return short(*sorted(streams))
+
+
+def of_select(key: SelectKey) -> str:
+    return short(*_one(key.scan, key.pattern))
 
 
 def of_tree(key: TreeKey) -> str:

@@ -110,6 +110,23 @@ class Execution:
         batches = (progress for progress in recent if "addBatch" in progress["durationMs"])
         return {each["batchId"]: each["durationMs"]["triggerExecution"] / 1000 for each in batches}
 
+    @property
+    def gauges(self) -> dict[str, float]:
+        """What Spark tells of the last batch: seconds with all that is around it, and the rows and bytes that
+        its own operators remember."""
+        try:
+            progress = self._query.lastProgress
+        except SPARK_ERRORS:
+            return {}
+        if progress is None or "addBatch" not in progress["durationMs"]:
+            return {}
+        gauges = {"trigger_seconds": progress["durationMs"]["triggerExecution"] / 1000}
+        operators = progress["stateOperators"]
+        if operators:
+            gauges["state_rows"] = sum(each["numRowsTotal"] for each in operators)
+            gauges["state_bytes"] = sum(each["memoryUsedBytes"] for each in operators)
+        return gauges
+
     def process_available(self) -> None:
         """Wait until all that is there is processed, and all that this closes."""
         # What ends the query meanwhile, a failure or a stop, is known elsewhere.

@@ -30,7 +30,8 @@ from plait.plan.nodes import (
     Union,
     Window,
 )
-from plait.statistics import Assumption, Basis
+from plait.plan.signature import signature
+from plait.statistics import Assumption, Basis, Estimate, Statistics, declared
 
 SECOND = 1_000_000
 
@@ -177,3 +178,17 @@ def test_what_is_counted_rests_on_what_it_is_counted_by(cost: CostModel) -> None
     anything = ticking(StreamScan("anything", (Field("x", INT),)), 10, 10)
     counts = Aggregate(anything, (Column(0, INT),), (AggregateCall("count"),))
     assert {a.statistic for a in cost.size(counts).columns[1].assumptions} == {"distinct.x"}
+
+
+def test_what_was_observed_of_a_sub_plan_is_its_size(catalog: Catalog) -> None:
+    one_flight = Filter(FLIGHTS, Call("eq", (Column(0, INT), Literal(17, INT))))
+    grouped = Aggregate(ticking(one_flight, 20, 10), (Column(1, STRING),), ())
+    known = {
+        (signature(one_flight), "derived"): Estimate(2.0, Basis.OBSERVED),
+        (signature(grouped), "derived"): Estimate(0.3, Basis.OBSERVED),
+    }
+    cost = CostModel(catalog, declared(catalog).with_(Statistics(known)))
+    assert cost.size(one_flight).rate_rows_per_s == 2.0
+    assert cost.size(one_flight).basis is Basis.OBSERVED
+    assert cost.size(within(one_flight, 10)).relation_rows == pytest.approx(20)
+    assert cost.size(grouped).relation_rows == pytest.approx(3)  # of a tick every ten seconds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,11 @@ from plait.deployment.lowering import Engines, fragments
 from plait.errors import PlaitError, Source, UserError
 from plait.planners import driver
 from plait.runtime.changes import Addition, Change
+from plait.runtime.declarations import declarations_of
+from plait.runtime.live_queries import after_changes
 from plait.runtime.query_set import Arrangement, QuerySet
+from plait.runtime.state import StateFolder
+from plait.statistics import NO_STATISTICS, Basis, Estimate, Statistics
 
 STREAMS = """
 CREATE STREAM s (k INT, v INT, at TIMESTAMP, WATERMARK FOR at AS at)
@@ -141,8 +146,50 @@ def test_refusals() -> None:
 
 def test_a_change_is_read_as_it_was_written() -> None:
     change = Change(
-        3, Addition(Source("a.sql", ONES), Path("/x")), {"ones": None, "b": 5}, ("c",), {"shared-0": 7}
+        3,
+        Addition(Source("a.sql", ONES), Path("/x")),
+        {"ones": None, "b": 5},
+        ("c",),
+        {"shared-0": 7},
+        statistics=Statistics({("s", "rate"): Estimate(2.5, Basis.OBSERVED)}),
     )
     assert Change.from_json(change.to_json()) == change
     dropped = Change(4, None, {}, ("ones",), {})
     assert Change.from_json(dropped.to_json()) == dropped
+
+
+def started_again(first: QuerySet, change: Change, path: Path) -> QuerySet:
+    """The set that a start finds after a change."""
+
+    def opened() -> StateFolder:
+        known = declarations_of(first.workload, first.fragments)
+        return StateFolder.open(path, known, planner="plait", spark="4.2.0", drain=False)
+
+    with closing(opened()) as state:
+        state.create()
+        state.add(change)
+    with closing(opened()) as state:
+        return after_changes(first, state)
+
+
+def test_what_was_observed_decides_about_what_is_added_and_is_found_again(tmp_path: Path) -> None:
+    """A rate that only Spark can take. A start plans a change with what had been observed when it was made,
+    whatever is known by then."""
+    large = """CREATE SITE large WITH (cores = 64);
+    CREATE STREAM t (k INT, at TIMESTAMP, WATERMARK FOR at AS at)
+      WITH (connector = 'files', path = 't', format = 'json', site = 'large');
+    CREATE CONTINUOUS QUERY many AS
+      SELECT k, count(*) AS n FROM t [RANGE 1 MINUTE SLIDE 10 SECONDS] GROUP BY k;"""
+    addition = Addition(Source("more.sql", large), Path())
+    much = Statistics({("t", "rate"): Estimate(1e7, Basis.OBSERVED)})
+    first = a_set(SUMS)
+    proposal = first.proposed(addition, lambda *_: much)
+    assert proposal.statistics == much
+    now = first.with_added(proposal, {"many": None})
+    ways = {result.query: each.way for each in now.fragments for result in each.results}
+    assert ways == {"sums": Way.SHARED, "many": Way.NATIVE}
+    for statistics, way in ((much, Way.NATIVE), (NO_STATISTICS, Way.SHARED)):
+        change = Change(1, addition, {"many": None}, statistics=statistics)
+        again = started_again(first, change, tmp_path / way)
+        assert again.fragments[-1].way is way
+        assert (again == now) is (statistics is much)

@@ -43,18 +43,18 @@ class Increments:
             numbers = {"number": "BIGINT"} if isinstance(store, Numbered) else {}
             yield StateTable(store.table, {**columns, "t": "BIGINT", **numbers})
 
-    def take(self, database: Database, node: Node, rows: str) -> None:
-        """Store rows of an input that are not late: a relation with `c0`, `c1`, … and `t`."""
+    def take(self, database: Database, node: Node, rows: str) -> int:
+        """Store rows of an input that are not late: a relation with `c0`, `c1`, … and `t`; how many."""
         items = [f"c{k}::{type_to_duckdb(type_)}" for k, type_ in enumerate(node.types)]
-        database.execute(
+        return database.change(
             f"INSERT INTO {self._layout.given[node].table} SELECT {', '.join([*items, 't'])} FROM {rows}"
         )
 
-    def hold(self, database: Database, node: Node, rows: str) -> None:
-        """Have rows of an input for this batch alone."""
+    def hold(self, database: Database, node: Node, rows: str) -> int:
+        """Have rows of an input for this batch alone; how many."""
         items = [f"c{k}::{type_to_duckdb(type_)} AS c{k}" for k, type_ in enumerate(node.types)]
         table = self._layout.given[node].table
-        database.execute(
+        return database.change(
             f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT {', '.join([*items, 't'])} FROM {rows}"
         )
 

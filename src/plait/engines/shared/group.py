@@ -13,12 +13,13 @@ Plans of the last two kinds that are equal but for constants are computed as one
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from time import perf_counter
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,7 +34,9 @@ from plait.engines.shared.joins import SharedJoin
 from plait.engines.shared.selects import SelectPass
 from plait.engines.shared.tagged import TaggedRows
 from plait.engines.shared.tree import Tree
-from plait.plan.nodes import Node, StreamScan
+from plait.observations import Kept, Meter, OperatorForm
+from plait.plan.nodes import Node, StreamScan, sources_of
+from plait.plan.signature import signature
 from plait.sharing import identity
 from plait.sharing.chains import comes_at_once, inputs_of
 from plait.sharing.families import families
@@ -55,10 +58,18 @@ class SharedQuery:
 @dataclass(frozen=True)
 class Arrivals:
     """The rows of a batch: a relation for each stream, with the columns of its scan as `c0`, `c1`, … and
-    `t`."""
+    `t`; and how many each has."""
 
     rows: Mapping[str, str]
     tables: Mapping[str, Path]
+    counts: Mapping[str, int]
+
+    def of(self, streams: Iterable[str]) -> int:
+        """The rows of these streams."""
+        return sum(self.counts.get(stream, 0) for stream in streams)
+
+
+Look: TypeAlias = Callable[[Database], Kept]
 
 
 class Group:
@@ -108,7 +119,21 @@ class Group:
 
     @property
     def _kept(self) -> list[_Kept]:
-        return [*self._trees, *self._joins, *(cohort.others for cohort in self._cohorts)]
+        return [*self._trees, *self._joins, *self._cohorts]
+
+    @property
+    def meters(self) -> list[Meter]:
+        """Of all operators."""
+        alone: list[_Metered] = [*self._passes, *self._trees, *self._joins]
+        return [
+            *(each.meter for each in alone),
+            *(meter for cohort in self._cohorts for meter in cohort.meters),
+        ]
+
+    @property
+    def looks(self) -> dict[str, Look]:
+        """What operators remember can be looked at, by the operator's id."""
+        return {each.meter.id: each.look for each in self._kept}
 
     def open(self, database: Database) -> None:
         """Make what is not kept in the file."""
@@ -122,14 +147,16 @@ class Group:
         """Take the rows that are not before `before_us`, and give what is final when the watermark is
         `now_us`."""
         for part in self._kept:
-            part.forget(database, before_us)
+            with part.meter.timed():
+                part.forget(database, before_us)
         for each in self._passes:
-            yield from map(_numbered, each.results(database, arrived.rows[each.stream]))
+            yield from _metered(each.meter, arrived, each.results(database, arrived.rows[each.stream]))
         for join in self._joins:
-            yield from map(_numbered, join.results(database, arrived.rows, before_us))
+            yield from _metered(join.meter, arrived, join.results(database, arrived.rows, before_us))
         for tree in self._trees:
-            tree.take(database, arrived.rows[tree.stream], before_us)
-            yield from map(_numbered, tree.results(database, before_us, now_us))
+            with tree.meter.timed():
+                tree.take(database, arrived.rows[tree.stream], before_us)
+            yield from _metered(tree.meter, arrived, tree.results(database, before_us, now_us))
         for cohort in self._cohorts:
             yield from cohort.results(database, arrived, before_us, now_us)
 
@@ -174,7 +201,35 @@ class _Cohort:
         at_once = [plan for plan in self._merged.results if comes_at_once(plan)]
         others = [plan for plan in self._merged.results if not comes_at_once(plan)]
         self._at_once = _increments(at_once, f"{own}now_")
-        self.others = _increments(others, own, beginning)
+        self._others = _increments(others, own, beginning)
+        streams = {key.lower(): None for query in queries for key in sources_of(query.plan)[0]}
+        names = [query.name for query in queries]
+        self.meter = Meter(f"{own}rows", OperatorForm.ROWS, names, [*streams])
+        self._plan_meters = {plan: self._plan_meter(own, plan) for plan in self._merged.results}
+
+    def _plan_meter(self, own: str, plan: Node) -> Meter:
+        whose = self._merged.results[plan]
+        plans = whose.values() if isinstance(whose, Mapping) else [whose]
+        names = [name for each in plans for name in self._names[each]]
+        return Meter(f"{own}plan_{identity.short(signature(plan))}", OperatorForm.PLAN, names)
+
+    @property
+    def meters(self) -> list[Meter]:
+        return [self.meter, *self._plan_meters.values()]
+
+    def tables(self) -> Iterator[StateTable]:
+        return self._others.tables()
+
+    def forget(self, database: Database, watermark_us: int) -> None:
+        self._others.forget(database, watermark_us)
+
+    def look(self, database: Database) -> Kept:
+        """What is remembered."""
+        counts = [f"SELECT count(*) AS n FROM {table.name}" for table in self.tables()]
+        if not counts:
+            return Kept(0)
+        ((rows,),) = database.fetch(f"SELECT sum(n)::BIGINT FROM ({' UNION ALL '.join(counts)})")
+        return Kept(rows)
 
     def open(self, database: Database) -> None:
         """Make what is not kept in the file."""
@@ -183,16 +238,25 @@ class _Cohort:
     def results(
         self, database: Database, arrived: Arrivals, before_us: int, now_us: int
     ) -> Iterator[BatchRows]:
-        for node in self._at_once.inputs:
-            self._at_once.hold(database, node, self._rows.input_rows(node, arrived.rows, BEGINNING_US))
-        for node in self.others.inputs:
-            self.others.take(database, node, self._rows.input_rows(node, arrived.rows, before_us))
+        with self.meter.timed():
+            made = 0
+            for node in self._at_once.inputs:
+                rows = self._rows.input_rows(node, arrived.rows, BEGINNING_US)
+                made += self._at_once.hold(database, node, rows)
+            for node in self._others.inputs:
+                rows = self._rows.input_rows(node, arrived.rows, before_us)
+                made += self._others.take(database, node, rows)
+        self.meter.count(rows_in=arrived.of(self.meter.streams), made=made, out=made)
+        began = perf_counter()
         tables = {**stored_relations(arrived.tables), **self._rows.relations}
-        for plan, rows in chain(
+        for plan, found in chain(
             self._at_once.results(database, tables, BEGINNING_US, END_US),
-            self.others.results(database, tables, before_us, now_us),
+            self._others.results(database, tables, before_us, now_us),
         ):
-            yield from self._of_queries(self._merged.results[plan], rows)
+            # What several plans need is of the first that does.
+            self._plan_meters[plan].count(out=found.num_rows, seconds=perf_counter() - began)
+            yield from self._of_queries(self._merged.results[plan], found)
+            began = perf_counter()
 
     def late_rows(self, database: Database, late: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
         for plan, stream, count in self._rows.late_rows(database, late):
@@ -244,9 +308,24 @@ def _numbered(result: tuple[tuple[str, ...], pa.Table]) -> BatchRows:
     return BatchRows(names, rows.drop_columns("query"), rows["query"])
 
 
-class _Kept(Protocol):
+def _metered(
+    meter: Meter, arrived: Arrivals, results: Iterator[tuple[tuple[str, ...], pa.Table]]
+) -> list[BatchRows]:
+    """The rows that an operator gives of a batch, which it is seen to compute."""
+    with meter.timed():
+        found = [*map(_numbered, results)]
+    meter.count(rows_in=arrived.of(meter.streams), out=sum(each.rows.num_rows for each in found))
+    return found
+
+
+class _Metered(Protocol):
+    meter: Meter
+
+
+class _Kept(_Metered, Protocol):
     def tables(self) -> Iterator[StateTable]: ...
     def forget(self, database: Database, watermark_us: int) -> None: ...
+    def look(self, database: Database) -> Kept: ...
 
 
 class _Opened(Protocol):

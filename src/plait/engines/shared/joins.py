@@ -22,6 +22,7 @@ from plait.engines.incremental.state import StateTable
 from plait.engines.shared.askers import NO_STARTS, Asker, AskerTable, asker_tables
 from plait.engines.shared.routing import Routing, wanted_counts
 from plait.expressions.duckdb import to_duckdb, type_to_duckdb
+from plait.observations import Kept, Meter, OperatorForm
 from plait.plan.nodes import StreamScan
 from plait.sharing.joins import WovenJoin
 from plait.sharing.numbered import numbered
@@ -61,6 +62,10 @@ class SharedJoin:
             ),
         )
 
+        streams = dict.fromkeys(scan.stream.lower() for scan in self._key.scans)
+        queries = [member.query for member in members]
+        self.meter = Meter(name, OperatorForm.JOIN, queries, [*streams])
+
     def tables(self) -> Iterator[StateTable]:
         """The tables of rows. Their columns are named as the stream's: which are read may change."""
         for number, scan in enumerate(self._key.scans):
@@ -87,7 +92,7 @@ class SharedJoin:
             )
         combined = f"{self._name}_combined"
         branches = (self._combinations(number) for number in range(len(self._key.scans)))
-        database.create_bounded(combined, " UNION ALL ".join(branches))
+        self.meter.count(made=database.create_bounded(combined, " UNION ALL ".join(branches)))
         for shape, askers in self._askers.items():
             yield askers.queries, database.fetch_arrow(self._shaped(combined, shape, askers))
         for number, scan in enumerate(self._key.scans):
@@ -95,6 +100,12 @@ class SharedJoin:
                 f"INSERT INTO {self._name}_rows{number} ({', '.join([*_stored_columns(scan), 't'])}) "
                 f"SELECT {', '.join([*self._columns_of(number), 't'])} FROM {self._name}_new{number}"
             )
+
+    def look(self, database: Database) -> Kept:
+        """What is remembered."""
+        counts = (f"SELECT count(*) AS n FROM {table.name}" for table in self.tables())
+        ((rows,),) = database.fetch(f"SELECT sum(n)::BIGINT FROM ({' UNION ALL '.join(counts)})")
+        return Kept(rows)
 
     def late_rows(self, database: Database, rows: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
         """Whom late rows concern: query, stream and how many there are. They have an `id`, as one may concern

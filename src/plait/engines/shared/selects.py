@@ -11,6 +11,8 @@ from plait.engines.incremental.bands import BEGINNING_US
 from plait.engines.shared.askers import NO_STARTS, Asker, asker_tables
 from plait.engines.shared.routing import Routing
 from plait.expressions.duckdb import to_duckdb
+from plait.observations import Meter, OperatorForm
+from plait.sharing import identity
 from plait.sharing.selects import WovenSelect
 
 
@@ -31,6 +33,13 @@ class SelectPass:
                 (m.shaped.shape, Asker(m.query, m.shaped, (k, starts.get(m.query, BEGINNING_US))))
                 for k, m in enumerate(members)
             ),
+        )
+
+        self.meter = Meter(
+            f"pass_{identity.of_select(self._key)}",
+            OperatorForm.PASS,
+            [member.query for member in members],
+            [self.stream],
         )
 
     @property

@@ -35,6 +35,7 @@ from plait.engines.shared.ticks import Ticks, merge_sql
 from plait.expressions.aggregates import AggregateCall, aggregate_type
 from plait.expressions.duckdb import to_duckdb, type_to_duckdb
 from plait.expressions.types import Kind
+from plait.observations import Kept, Meter, OperatorForm, Selected
 from plait.plan.nodes import TickWindow
 from plait.sharing import identity
 from plait.sharing.numbered import numbered
@@ -113,6 +114,7 @@ class Tree:
             name, [self._key.pattern], [(each,) for each in self._variants], [*self._variants.values()]
         )
         self._distinct_windows = {member.window for member in members}
+        self.meter = Meter(name, OperatorForm.TREE, [member.query for member in members], [self.stream])
 
     # What is stored
 
@@ -160,7 +162,7 @@ class Tree:
             database.execute(f"CREATE OR REPLACE TEMP TABLE {self._taken} AS {partials}")
             partials = f"FROM {self._taken}"
         columns = ["edge", "variant", *self._key_names, *self._stored]
-        database.execute(f"INSERT INTO {self._name} ({', '.join(columns)}) {partials}")
+        self.meter.count(made=database.change(f"INSERT INTO {self._name} ({', '.join(columns)}) {partials}"))
 
     @property
     def _taken(self) -> str:
@@ -216,6 +218,27 @@ class Tree:
             if condition not in counts:
                 counts[condition] = wanted_counts(database, self._routing, rows, columns, condition)
             yield member.query, self.stream, counts[condition].get(self._variants[member.selection], 0)
+
+    def look(self, database: Database) -> Kept:
+        """What is remembered: partials and groups, and of each query the rows that it takes."""
+        rows = self._stored[self._partials[ROWS]]
+        group = f"count(DISTINCT row({', '.join(self._key_names)}))" if self._key.keys else "1"
+        timely = f"coalesce(sum({rows}) FILTER (WHERE edge < last), 0)::BIGINT"  # the last is not complete
+        span = f"(SELECT min(edge) AS first, max(edge) AS last FROM {self._name})"
+        found = database.fetch(
+            f"SELECT variant, count(*), {group}, {timely}, first, last FROM {self._name}, {span} "
+            "GROUP BY variant, first, last"
+        )
+        of_variant = {
+            variant: Selected(taken * 1e6 / (last - first) if last > first else None, groups)
+            for variant, _, groups, taken, first, last in found
+        }
+        selected = {
+            member.query: of_variant[variant]
+            for member in self._members
+            if (variant := self._variants[member.selection]) in of_variant
+        }
+        return Kept(sum(row[1] for row in found), sum(row[2] for row in found), selected)
 
     def forget(self, database: Database, watermark_us: int) -> None:
         longest_us = max(window.range_us for window in self._distinct_windows)

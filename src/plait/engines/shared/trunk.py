@@ -26,8 +26,10 @@ from plait.engines.incremental.state import KnownQuery, Progress, State, StateTa
 from plait.engines.shared.culprits import culprits
 from plait.engines.shared.failing_rows import FailingRows
 from plait.engines.shared.group import Arrivals, Group, SharedQuery
+from plait.engines.shared.looks import Looks
 from plait.errors import ExternalError, InfeasibleError, PlaitError, QueriesFailedError
 from plait.failpoints import reach
+from plait.observations import NOTHING, HandedOver, Meter, Observed
 from plait.plan.nodes import StreamScan, sources_of
 from plait.plan.signature import signature
 from plait.sharing import identity
@@ -70,6 +72,8 @@ class Trunk:
         self._queries: Sequence[SharedQuery] = ()
         self._scans: Mapping[str, StreamScan] = scans
         self._computed: list[_Computed] = []
+        self._looks = Looks()
+        self.observed = NOTHING  # of the last batch
         try:
             self._state.check_queries(_known(queries))
             self.become(queries, scans)
@@ -112,6 +116,11 @@ class Trunk:
             for read, members in by_streams.items()
         ]
 
+    @property
+    def meters(self) -> tuple[Meter, ...]:
+        """Of all operators."""
+        return tuple(meter for each in self._computed for meter in each.group.meters)
+
     def let_go(self) -> None:
         """Forget the queries that are not computed any more, and what was kept for them."""
         names = [name for each in self._computed for name in each.queries]
@@ -131,6 +140,7 @@ class Trunk:
         `beats` are times that streams are known to have reached.
         """
         before = self._state.progress()
+        self.observed = NOTHING
         if batch.id <= before.batch:
             return self._state.outcomes(batch.id)
         self._state.check_next(batch.id, before)
@@ -147,7 +157,19 @@ class Trunk:
             raise
         self._failing.know(outcomes)
         reach("database-committed")
+        self.observed = self._observed(rows)
         return outcomes
+
+    def _observed(self, rows: Mapping[str, pa.Table]) -> Observed:
+        """What the batch has shown, which is committed."""
+        looks = {id_: look for each in self._computed for id_, look in each.group.looks.items()}
+        kept, columns = self._looks.taken(self._database, looks, self._scans, rows)
+        return Observed(
+            {key: HandedOver(table.num_rows, table.nbytes) for key, table in rows.items()},
+            {meter.id: meter.taken() for meter in self.meters},
+            kept,
+            columns,
+        )
 
     def _given(
         self,
@@ -163,7 +185,8 @@ class Trunk:
         outcomes: dict[str, Outcome] = {}
         with ExitStack() as given:
             relations = {key: given.enter_context(self._database.given(table)) for key, table in rows.items()}
-            arrived = Arrivals(relations, batch.tables)
+            arrived_rows = {key: table.num_rows for key, table in rows.items()}
+            arrived = Arrivals(relations, batch.tables, arrived_rows)
             failed = failing.found(self._database, rows, relations)
             for each in computed:
                 read, group = each.read, each.group

@@ -1,0 +1,114 @@
+"""What operators do in micro-batches, as far as the engine that computes them can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from time import perf_counter
+from types import MappingProxyType
+
+
+class OperatorForm(StrEnum):
+    """What is computed once, for one query or for many; a value is how it is called."""
+
+    PASS = "pass over rows"
+    TREE = "tree of windows"
+    JOIN = "join of rows"
+    ROWS = "rows for plans"
+    PLAN = "plan"
+
+
+@dataclass(frozen=True)
+class OperatorWork:
+    """Rows that came in, that were made of them on the way (partials of a tree, combinations of a join, rows
+    that are kept), and that were given; and the time that all of it took."""
+
+    rows_in: int = 0
+    rows_made: int = 0
+    rows_out: int = 0
+    seconds: float = 0.0
+
+
+class Meter:
+    """Counts what an operator does. Its `id` stays the same whoever else is there."""
+
+    def __init__(
+        self, id_: str, form: OperatorForm, queries: Sequence[str], streams: Sequence[str] = ()
+    ) -> None:
+        self.id = id_
+        self.form = form
+        self.queries = tuple(queries)
+        self.streams = tuple(streams)
+        self._counted = OperatorWork()
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        began = perf_counter()
+        try:
+            yield
+        finally:
+            self.count(seconds=perf_counter() - began)
+
+    def count(self, *, rows_in: int = 0, made: int = 0, out: int = 0, seconds: float = 0.0) -> None:
+        so_far = self._counted
+        self._counted = OperatorWork(
+            so_far.rows_in + rows_in,
+            so_far.rows_made + made,
+            so_far.rows_out + out,
+            so_far.seconds + seconds,
+        )
+
+    def taken(self) -> OperatorWork:
+        """What was counted since the last time."""
+        counted, self._counted = self._counted, OperatorWork()
+        return counted
+
+
+@dataclass(frozen=True)
+class Selected:
+    """What a query's window aggregate is made of: rows a second of its stream's time, and groups."""
+
+    rows_per_s: float | None
+    groups: int
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What an operator remembers at one moment: rows, and groups where it has such; by query, where queries
+    differ in it."""
+
+    rows: int
+    groups: int | None = None
+    selected: Mapping[str, Selected] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True)
+class ColumnValues:
+    """Of a column of a stream: different values seen so far, and bytes of one of them if these vary."""
+
+    distinct: float
+    bytes: float | None = None
+
+
+@dataclass(frozen=True)
+class HandedOver:
+    """Rows of a stream that came to the database, and their bytes."""
+
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a micro-batch has shown. `work` and `kept` are by operator, the others by stream; what takes time
+    to look at, `kept` and `columns`, is looked at now and then."""
+
+    handed_over: Mapping[str, HandedOver] = field(default_factory=lambda: MappingProxyType({}))
+    work: Mapping[str, OperatorWork] = field(default_factory=lambda: MappingProxyType({}))
+    kept: Mapping[str, Kept] = field(default_factory=lambda: MappingProxyType({}))
+    columns: Mapping[str, Mapping[str, ColumnValues]] = field(default_factory=lambda: MappingProxyType({}))
+
+
+NOTHING = Observed()

@@ -1,0 +1,261 @@
+"""A query as it was planned, beside what was observed of it: what `plait explain --analyze` shows.
+
+All of it is read from the statistics of a state folder, whether a system runs there or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from plait.errors import UserError, closest
+from plait.quantity_text import bytes_text, counted, number_text
+from plait.runtime.cost_shares import cost_shares
+from plait.runtime.descriptions import FRAGMENT, QUERY
+from plait.runtime.slots import Slot, by_fragment
+from plait.runtime.statistics_file import FILE, read
+from plait.table_text import table_text
+
+NAMES_SHOWN = 3
+
+_COLUMNS = (
+    "step",
+    "",
+    "rows/s",
+    "observed",
+    "passes",
+    "observed",
+    "holds",
+    "observed",
+    "serves",
+)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Of a step: rows a second, of a filter the share of rows that it lets pass, and the rows of a window or
+    the groups of an aggregate. None is "not known", or that there is no such number."""
+
+    rows_per_s: float | None
+    passes: float | None
+    rows: float | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a plan: what was estimated, by what it is known, and what was observed. `serves` are the
+    queries that have the step computed for them."""
+
+    number: int
+    inputs: tuple[int, ...]
+    kind: str
+    text: str
+    estimated: Numbers
+    basis: str
+    observed: Numbers
+    serves: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AnalysedOperator:
+    """What computes a query, alone or with others: rows that came in, that were made of them on the way and
+    that were given, seconds, rows and groups that it remembers, and the queries that it serves."""
+
+    form: str
+    rows_in: int
+    rows_made: int
+    rows_out: int
+    seconds: float
+    kept_rows: int | None
+    groups: int | None
+    queries: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A query. `batches` and `seconds` are those of its fragment, of the last ten minutes that it ran;
+    `cost_share` is the query's part of the time of all queries."""
+
+    query: str
+    fragment: str
+    way: str
+    steps: tuple[Step, ...]
+    operators: tuple[AnalysedOperator, ...]
+    batches: int
+    seconds: float
+    state_bytes: int | None
+    queries: int
+    cost_share: float
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def to_text(self, width: int | None = None) -> str:
+        cells = [_cells(step) for step in self.steps]
+        others = counted(self.queries - 1, "other query", "other queries")
+        parts = [
+            f"{self.query}, in {self.fragment} with {others}",
+            table_text(_COLUMNS, cells, numeric={2, 3, 4, 5, 6, 7}, width=width),
+            "\n".join(map(_operator_text, self.operators)),
+            self._cost_text(),
+        ]
+        return "\n\n".join(filter(None, parts))
+
+    def _cost_text(self) -> str:
+        if not self.batches:
+            return "nothing was observed yet"
+        each = self.seconds / self.batches
+        state = "" if self.state_bytes is None else f"; its state has {bytes_text(self.state_bytes)}"
+        batches = counted(self.batches, "batch", "batches")
+        return (
+            f"{self.fragment}: {batches}, {each * 1000:,.0f} ms each{state}\n"
+            f"cost share: {self.cost_share:.2%} of the time of all queries"
+        )
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+
+def analyse(state: Path, query: str) -> Analysis:
+    """What a state folder knows of a query that runs, or ran last."""
+    slots, documents = read(state / FILE)
+    plans = documents.get(QUERY, {})
+    names = {name.lower(): name for name in plans}
+    if not plans:
+        raise UserError(
+            "not-observed",
+            f"nothing was observed in {state} so far",
+            hint="run the queries with that --state, or name another folder",
+        )
+    if query.lower() not in names:
+        hint = closest(query, [*plans]) or "`plait list` shows the queries of a running system"
+        raise UserError("unknown-query", f"there is no query `{query}` in {state}", hint=hint)
+    name = names[query.lower()]
+    return _analysis(name, plans[name], documents[FRAGMENT], by_fragment(slots))
+
+
+def _analysis(
+    query: str,
+    plan: Mapping[str, Any],
+    fragments: Mapping[str, Mapping[str, Any]],
+    recent: Mapping[str, Slot],
+) -> Analysis:
+    name = plan["fragment"]
+    fragment = fragments[name]
+    slot = recent.get(name, Slot())
+    operators = {id_: each for id_, each in fragment["operators"].items() if query in each["queries"]}
+    state_bytes = slot.last.get("state_bytes")
+    return Analysis(
+        query,
+        name,
+        fragment["way"],
+        tuple(_steps(query, plan["steps"], fragment, [*operators.values()], slot)),
+        tuple(_operator(id_, each, slot) for id_, each in operators.items()),
+        int(slot.sums.get("batches", 0)),
+        slot.sums.get("seconds", 0.0),
+        None if state_bytes is None else int(state_bytes),
+        len(fragment["queries"]),
+        cost_shares(fragments, recent).get(query, 0.0),
+    )
+
+
+def _steps(
+    query: str,
+    steps: Sequence[Mapping[str, Any]],
+    fragment: Mapping[str, Any],
+    operators: Sequence[Mapping[str, Any]],
+    slot: Slot,
+) -> list[Step]:
+    serves = min((each["queries"] for each in operators), key=len, default=fragment["queries"])
+    estimated = {step["number"]: step["rows_per_s"] for step in steps}
+    observed = {step["number"]: _rate(step["rate"], slot) for step in steps}
+    return [
+        Step(
+            step["number"],
+            tuple(step["inputs"]),
+            step["kind"],
+            step["text"],
+            Numbers(step["rows_per_s"], _passing(step, estimated), step["rows"]),
+            step["basis"],
+            Numbers(
+                observed[step["number"]],
+                _passing(step, observed),
+                slot.last.get(f"groups {query}") if step["has_groups"] else None,
+            ),
+            tuple(serves if step["stream"] is None else fragment["readers"][step["stream"]]),
+        )
+        for step in steps
+    ]
+
+
+def _rate(name: str | None, slot: Slot) -> float | None:
+    if name is None:
+        return None
+    kind, _, of = name.partition(" ")
+    return slot.last.get(name) if kind == "selected" else slot.rate(of)
+
+
+def _passing(step: Mapping[str, Any], rates: Mapping[int, float | None]) -> float | None:
+    """Which share of the rows of its input a filter gives."""
+    if step["kind"] != "filter":
+        return None
+    given, read_ = rates[step["number"]], rates[step["inputs"][0]]
+    return given / read_ if given is not None and read_ else None
+
+
+def _operator(id_: str, operator: Mapping[str, Any], slot: Slot) -> AnalysedOperator:
+    kept, groups = slot.last.get(f"kept {id_}"), slot.last.get(f"groups {id_}")
+    return AnalysedOperator(
+        operator["form"],
+        int(slot.sums.get(f"in {id_}", 0)),
+        int(slot.sums.get(f"made {id_}", 0)),
+        int(slot.sums.get(f"out {id_}", 0)),
+        slot.sums.get(f"seconds {id_}", 0.0),
+        None if kept is None else int(kept),
+        None if groups is None else int(groups),
+        tuple(operator["queries"]),
+    )
+
+
+def _cells(step: Step) -> list[str]:
+    estimated, observed = step.estimated, step.observed
+    of = f" of {', '.join(map(str, step.inputs))}" if step.inputs else ""
+    return [
+        f"{step.number}. {step.kind}{of}",
+        step.text,
+        _number(estimated.rows_per_s),
+        _number(observed.rows_per_s),
+        _share(estimated.passes),
+        _share(observed.passes),
+        _number(estimated.rows),
+        _number(observed.rows),
+        _names(step.serves),
+    ]
+
+
+def _operator_text(operator: AnalysedOperator) -> str:
+    made = f", {operator.rows_made:,} made of them" if operator.rows_made else ""
+    kept = "" if operator.kept_rows is None else f"; keeps {counted(operator.kept_rows, 'row')}"
+    groups = "" if operator.groups is None else f" of {counted(operator.groups, 'group')}"
+    return (
+        f"{operator.form}, for {_names(operator.queries)}: {operator.rows_in:,} rows in{made}, "
+        f"{operator.rows_out:,} out, {operator.seconds * 1000:,.0f} ms{kept}{groups}"
+    )
+
+
+def _names(queries: Sequence[str]) -> str:
+    if len(queries) == 1:
+        return queries[0]
+    more = len(queries) - NAMES_SHOWN
+    shown = ", ".join(queries[:NAMES_SHOWN])
+    return f"{len(queries):,} queries: {shown}" + (f" and {more:,} more" if more > 0 else "")
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else number_text(value)
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
