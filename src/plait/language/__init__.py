@@ -6,6 +6,7 @@
 lists what may be written at all.
 """
 
-from plait.language.loading import load, load_after, load_text
+from plait.language.loading import declared_after, load, load_after, load_text, load_texts
+from plait.language.options import secret
 
-__all__ = ["load", "load_after", "load_text"]
+__all__ = ["declared_after", "load", "load_after", "load_text", "load_texts", "secret"]

@@ -9,7 +9,7 @@ have given theirs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -24,6 +24,13 @@ class Addition:
     source: Source
     folder: Path
 
+    def to_json(self) -> dict[str, str]:
+        return {"name": self.source.name, "text": self.source.text, "folder": str(self.folder)}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Addition:
+        return cls(Source(str(document["name"]), str(document["text"])), Path(document["folder"]))
+
 
 @dataclass(frozen=True)
 class Change:
@@ -37,12 +44,9 @@ class Change:
     batches: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
     def to_json(self) -> dict[str, Any]:
-        text = None
-        if self.addition is not None:
-            text = {**asdict(self.addition.source), "folder": str(self.addition.folder)}
         return {
             "id": self.id,
-            "text": text,
+            "text": None if self.addition is None else self.addition.to_json(),
             "added": dict(self.added),
             "dropped": [*self.dropped],
             "batches": dict(self.batches),
@@ -51,12 +55,9 @@ class Change:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Change:
         text = document["text"]
-        addition = None
-        if text is not None:
-            addition = Addition(Source(str(text["name"]), str(text["text"])), Path(text["folder"]))
         return cls(
             int(document["id"]),
-            addition,
+            None if text is None else Addition.from_json(text),
             {str(name): None if us is None else int(us) for name, us in document["added"].items()},
             tuple(map(str, document["dropped"])),
             {str(name): int(batch) for name, batch in document["batches"].items()},

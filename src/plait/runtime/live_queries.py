@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from threading import Thread
 
 from plait.deployment.fragments import Result
@@ -17,10 +18,16 @@ from plait.failpoints import reach
 from plait.plan.nodes import sources_of
 from plait.runtime.assembly import Assembly
 from plait.runtime.changes import Addition, Change
+from plait.runtime.outlets import FILE as OUTLETS
+from plait.runtime.outlets import recorded
 from plait.runtime.query_set import Proposal, QuerySet
 from plait.runtime.refusals import check_apart, check_have_rows
-from plait.runtime.state import StateFolder
+from plait.runtime.settled import restored, settled
+from plait.runtime.state import Manifest, StateFolder, damaged
 from plait.runtime.streaming_work import StreamingWork
+
+# How many changes are written down one by one before they are settled.
+MOST_CHANGES = 100
 
 
 class LiveQueries:
@@ -56,6 +63,7 @@ class LiveQueries:
             check_apart(self._state.path, outlets, then, self._given)
             change = Change(then.changes, addition, starts, (), self._next_batches(joining))
             self._make(change, then)
+        self._settle()
         return change
 
     def drop(self, names: Sequence[str], *, sure: bool) -> Change:
@@ -73,7 +81,13 @@ class LiveQueries:
             then = self.now.without(dropped, batches)
             change = Change(then.changes, None, {}, dropped, batches)
             self._make(change, then)
+        self._settle()
         return change
+
+    def _settle(self) -> None:
+        """Let a long history be short: otherwise each change would take longer than the one before."""
+        if len(self._state.manifest.changes) >= MOST_CHANGES:
+            self._state.settle(settled(self.now, self._state.manifest.declarations.queries))
 
     def _make(self, change: Change, then: QuerySet) -> None:
         """Take another set of queries for the one that there is: as a whole, or not at all."""
@@ -133,14 +147,23 @@ class LiveQueries:
         return {name: self._assembly.run_of(name).next_batch for name in fragments}
 
 
-def after_changes(first: QuerySet, state: StateFolder) -> QuerySet:
-    """The set that there was when the last run over a state ended."""
+def after_changes(first: QuerySet, manifest: Manifest, path: Path) -> QuerySet:
+    """The set that there was when the last run over a state ended, which is in that folder."""
     queries = first
-    for change in state.manifest.changes:
+    if manifest.settled is not None:
+        # The names of queries that are gone, and where their rows came out, stand there alone.
+        if not (path / OUTLETS).exists():
+            raise damaged(path, f"{OUTLETS} is missing")
+        outlets = recorded(path, first.arrangement.results)
+        missing = [each.name for each in manifest.settled.queries if each.name.lower() not in outlets]
+        if missing:
+            raise damaged(path, f"{OUTLETS} does not say where the rows of `{missing[0]}` come out")
+        queries = restored(first, manifest.settled, outlets)
+    for change in manifest.changes:
         if change.addition is not None:
             proposal = queries.proposed(change.addition)
             if {query.name for query in proposal.queries} != change.added.keys():
-                raise state.damaged(f"change {change.id} added other queries")
+                raise damaged(path, f"change {change.id} added other queries")
             queries = queries.with_added(proposal, change.added)
         else:
             queries = queries.without(change.dropped, change.batches)

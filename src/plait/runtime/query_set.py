@@ -57,8 +57,9 @@ class Arrangement:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Queries that could be added, as they would be computed. `known` is what later texts can use."""
+    """Queries that a text could add, as they would be computed. `known` is what later texts can use."""
 
+    addition: Addition
     workload: Workload
     known: Workload
     results: tuple[Result, ...]
@@ -74,7 +75,9 @@ class QuerySet:
     """`workload` are the queries that are wanted, `fragments` what runs. `known` are streams, tables and
     queries by the names that texts know them by. `silent` are dropped queries that are still computed, with
     the batch from which on their rows are left out; `read_by` is who counts what a stream brings, where it is
-    a fragment; `outlets` and `sinks` are those of all queries that there ever were."""
+    a fragment; `outlets` are those of all queries that there ever were, and `sinks` those of the queries that
+    are computed. `once_read` are streams that are counted although nobody reads them any more; `declaring`
+    are the texts that have declared streams, tables and sites since the first."""
 
     arrangement: Arrangement
     workload: Workload
@@ -85,6 +88,8 @@ class QuerySet:
     silent: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     sinks: Mapping[str, Sink] = field(default_factory=lambda: MappingProxyType({}))
     changes: int = 0
+    once_read: frozenset[str] = frozenset()
+    declaring: tuple[Addition, ...] = ()
 
     @classmethod
     def first(cls, arrangement: Arrangement, workload: Workload, fragments: tuple[Fragment, ...]) -> QuerySet:
@@ -94,8 +99,8 @@ class QuerySet:
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """The keys of all streams that are read."""
-        return tuple(sorted({key for each in self.fragments for key in each.streams}))
+        """The keys of all streams that are counted: those that are read, or were."""
+        return tuple(sorted({key for each in self.fragments for key in each.streams} | self.once_read))
 
     @property
     def results(self) -> dict[str, Result]:
@@ -146,7 +151,7 @@ class QuerySet:
                 ]
             )
         results = tuple(results_of(deployment, loaded.catalog))
-        return Proposal(workload, known, results, frozenset(for_spark(deployment)))
+        return Proposal(addition, workload, known, results, frozenset(for_spark(deployment)))
 
     def joined_by(self, proposal: Proposal) -> dict[str, list[Result]]:
         """The queries of a proposal that go to fragments that are there, by the fragment's name."""
@@ -182,7 +187,7 @@ class QuerySet:
             ]
             if results:
                 new += _begun(each, results, catalog)
-        new = [self._named(each) for each in new]
+        new = [self._named(each, number) for number, each in enumerate(new)]
         check_engines(new, proposal.workload, self.arrangement.engines)
         known_streams = {*self.streams}
         unread = {key: name for key, name in sole_readers(new).items() if key not in known_streams}
@@ -197,6 +202,9 @@ class QuerySet:
             outlets=outlets_of(workload, everything, self.arrangement.results, self.outlets),
             sinks={**self.sinks, **_sinks(proposal.workload)},
             changes=self.changes + 1,
+            declaring=self.declaring
+            if catalog == self.workload.catalog
+            else (*self.declaring, proposal.addition),
         )
 
     def _arranged(self, proposal: Proposal) -> tuple[Fragment, ...]:
@@ -214,10 +222,13 @@ class QuerySet:
         able = (each for each in self.fragments if each.way is Way.SHARED and read <= {*each.streams})
         return next(able, None)
 
-    def _named(self, new: Fragment) -> Fragment:
-        """Fragments of one query have its name, of which there is one; others are numbered by the change."""
+    def _named(self, new: Fragment, number: int) -> Fragment:
+        """Fragments of one query have its name, of which there is one; others are numbered within the change,
+        and by it."""
         names = {each.query for each in new.results}
-        return new if new.name in names else replace(new, name=f"{new.name}-{self.changes + 1}")
+        if new.name in names:
+            return new
+        return replace(new, name=f"{new.way}-{number}-{self.changes + 1}")
 
     def _unused_name(self, name: str) -> str:
         if name.lower() not in self.outlets:
@@ -269,6 +280,7 @@ class QuerySet:
             is_wanted = any(result.query not in silent for result in each.results)
             if is_wanted or each.name in self.read_by.values():
                 fragments.append(each)
+        computed = {result.query for each in fragments for result in each.results}
         remaining = {key: query for key, query in self.workload.queries.items() if query.name not in dropped}
         known = {key: query for key, query in self.known.queries.items() if query.name not in dropped}
         return replace(
@@ -276,8 +288,10 @@ class QuerySet:
             workload=replace(self.workload, queries=remaining),
             known=replace(self.known, queries=known),
             fragments=tuple(fragments),
-            silent=silent,
+            silent={name: batch for name, batch in silent.items() if name in computed},
+            sinks={name: sink for name, sink in self.sinks.items() if name in computed},
             changes=self.changes + 1,
+            once_read=frozenset(self.streams),
         )
 
 

@@ -2,7 +2,8 @@
 
 ```
 STATE/plait-state.json                         what the state is of, how the set of queries has changed since
-                                               it was begun, and whether its streams have ended
+                                               it was begun, and whether its streams have ended; the texts
+                                               that it was begun with
 STATE/control.sock                             where a run takes requests, while it lives
 STATE/results.json                             where the rows of each query come out, for readers
 STATE/lock, STATE/spark-lock                   held while a run, and its Spark, live
@@ -41,12 +42,13 @@ from plait.runtime.folder_names import folder_name
 from plait.runtime.journal import Journal
 from plait.runtime.lock import FolderLock
 from plait.runtime.outlets import FILE as RESULTS
+from plait.runtime.settled import Origin, Settled
 from plait.runtime.state_key import LOCK, MANIFEST, StateKey
 
 CONTROL = "control.sock"
 SPARK_LOCK = "spark-lock"
 _FOLDERS = ("fragments", "streams", "tables")
-FORMAT = 8
+FORMAT = 9
 
 ANEW = "start anew with other --state and --results folders, or delete both"
 
@@ -61,6 +63,8 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True)
 class Manifest:
+    """`changes` are those that were made to the set that was settled, or if none was, to the first."""
+
     id: str
     plait: str
     spark: str
@@ -68,6 +72,8 @@ class Manifest:
     phase: Phase
     declarations: Declarations
     changes: tuple[Change, ...] = ()
+    settled: Settled | None = None
+    origin: Origin | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -79,6 +85,8 @@ class Manifest:
             "phase": self.phase,
             **self.declarations.to_json(),
             "changes": [change.to_json() for change in self.changes],
+            "settled": None if self.settled is None else self.settled.to_json(),
+            "origin": None if self.origin is None else self.origin.to_json(),
         }
 
     @classmethod
@@ -86,7 +94,10 @@ class Manifest:
         id_, plait, spark, planner = (str(document[key]) for key in ("id", "plait", "spark", "planner"))
         phase = Phase(document["phase"])
         changes = tuple(map(Change.from_json, document["changes"]))
-        return cls(id_, plait, spark, planner, phase, Declarations.from_json(document), changes)
+        settled = None if document["settled"] is None else Settled.from_json(document["settled"])
+        origin = None if document["origin"] is None else Origin.from_json(document["origin"])
+        declarations = Declarations.from_json(document)
+        return cls(id_, plait, spark, planner, phase, declarations, changes, settled, origin)
 
 
 @dataclass(frozen=True)
@@ -217,21 +228,29 @@ class StateFolder:
 
     def add(self, change: Change) -> None:
         """Write down a change: from now on it is there, whatever happens."""
-        self._change((*self.manifest.changes, change))
+        self._become(replace(self.manifest, changes=(*self.manifest.changes, change)))
 
-    def take_back(self, change: Change) -> None:
-        """Undo a change, of which no batch has seen anything."""
-        self._change(tuple(each for each in self.manifest.changes if each.id != change.id))
+    def settle(self, settled: Settled) -> None:
+        """Write down what all changes have led to, in their place. Where rows come out is written down
+        before."""
+        self._become(replace(self.manifest, changes=(), settled=settled))
+        reach("changes-settled")
 
-    def _change(self, changes: tuple[Change, ...]) -> None:
-        with _reported(self.path):
-            before = self.manifest
-            self.manifest = replace(before, changes=changes)
-            try:
-                self._write()
-            except BaseException:
-                self.manifest = before
-                raise
+    def begin_with(self, origin: Origin) -> None:
+        """Write down what the first set of queries is made of, of a new state when it is created."""
+        if origin != self.manifest.origin:
+            self._become(replace(self.manifest, origin=origin))
+
+    def _become(self, manifest: Manifest) -> None:
+        before = self.manifest
+        self.manifest = manifest
+        try:
+            with _reported(self.path):
+                if not self.is_new:
+                    self._write()
+        except BaseException:
+            self.manifest = before
+            raise
 
     def create(self) -> None:
         """Write down a new state, of which nothing has run. From now on runs go on with it."""
@@ -245,8 +264,13 @@ class StateFolder:
             self.manifest = replace(self.manifest, phase=phase)
             self._write()
 
-    def damaged(self, what: str) -> UserError:
-        return _damaged(self.path, what)
+    def remove_others(self, fragments: Iterable[str]) -> None:
+        """Remove what fragments have left that are not there any more."""
+        kept = {self.fragment(name).path.name for name in fragments}
+        with _reported(self.path):
+            for path in (self.path / "fragments").iterdir():
+                if path.name not in kept:
+                    rmtree(path)
 
     def close(self) -> None:
         if self.is_new:
@@ -265,7 +289,7 @@ class StateFolder:
             folder = self.fragment(name)
             _check_batches(self.path, f"`{name}`", folder.checkpoint, folder.journal)
             if way == Way.SHARED and _has_finished(folder) and not folder.database.exists():
-                raise _damaged(self.path, f"of `{name}` the file {folder.database.name} is missing")
+                raise damaged(self.path, f"of `{name}` the file {folder.database.name} is missing")
         for name in streams:
             reader = read_by.get(name)
             source = self.stream(name)
@@ -323,15 +347,15 @@ def _read_manifest(path: Path) -> dict[str, Any] | None:
     try:
         document = json.loads(content)
     except ValueError:
-        raise _damaged(path, f"{MANIFEST} is no JSON") from None
+        raise damaged(path, f"{MANIFEST} is no JSON") from None
     if not isinstance(document, dict):
-        raise _damaged(path, f"{MANIFEST} holds no object")
+        raise damaged(path, f"{MANIFEST} holds no object")
     return document
 
 
 def _check_not_begun(path: Path) -> None:
     if any(path.glob("*/*/checkpoint/offsets/*")):
-        raise _damaged(path, f"{MANIFEST} is missing")
+        raise damaged(path, f"{MANIFEST} is missing")
 
 
 def _checked(path: Path, document: dict[str, Any], spark: str) -> Manifest:
@@ -343,7 +367,7 @@ def _checked(path: Path, document: dict[str, Any], spark: str) -> Manifest:
     try:
         manifest = Manifest.from_json(document)
     except (LookupError, ValueError, TypeError, AttributeError) as error:
-        raise _damaged(path, f"{MANIFEST} is incomplete: {error}") from None
+        raise damaged(path, f"{MANIFEST} is incomplete: {error}") from None
     if manifest.plait != version("plait"):
         raise _other_version(path, "Plait", manifest.plait, version("plait"))
     if _minor(manifest.spark) != _minor(spark):
@@ -427,11 +451,11 @@ def _check_batches(path: Path, whose: str, checkpoint_path: Path, journal_path: 
         journal.close()
     planned, committed = checkpoint.last_planned, checkpoint.last_committed
     if begun is not None and planned is None:
-        raise _damaged(path, f"of {whose} the checkpoint is missing")
+        raise damaged(path, f"of {whose} the checkpoint is missing")
     if begun is not None and planned is not None and begun > planned:
-        raise _damaged(path, f"of {whose} the checkpoint ends at batch {planned}, before batch {begun}")
+        raise damaged(path, f"of {whose} the checkpoint ends at batch {planned}, before batch {begun}")
     if committed is not None and (finished is None or finished < committed):
-        raise _damaged(
+        raise damaged(
             path, f"of {whose} the journal ends before batch {committed}, which Spark has committed"
         )
 
@@ -440,7 +464,7 @@ def _has_finished(folder: FragmentFolder) -> bool:
     return Checkpoint(folder.checkpoint).last_committed is not None
 
 
-def _damaged(path: Path, what: str) -> UserError:
+def damaged(path: Path, what: str) -> UserError:
     return UserError(
         "state-damaged",
         f"the state in {path} is damaged: {what}",
