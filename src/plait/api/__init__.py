@@ -7,6 +7,7 @@ shows itself as a picture, rows and comparisons as tables.
 from __future__ import annotations
 
 from plait.api.check import Check
+from plait.api.difference import Difference
 from plait.api.live import Changed, LiveQuery
 from plait.api.plans import Comparison, Plan
 from plait.api.rows import ROWS_SHOWN, EvaluatedRows, ResultRows, Rows
@@ -24,6 +25,7 @@ __all__ = [
     "Changed",
     "Check",
     "Comparison",
+    "Difference",
     "EvaluatedRows",
     "LiveQuery",
     "Plan",

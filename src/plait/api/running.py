@@ -6,6 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from plait.api.difference import Difference, would_add, would_drop
 from plait.api.live import Changed, LiveQuery
 from plait.api.rows import ResultRows
 from plait.errors import PlaitError, Source
@@ -66,6 +67,20 @@ class Running:
         """Compute these queries no more, as one change. Their results stay. What others read is dropped only
         if that is `sure`."""
         return Changed.from_json(self._run.drop(queries, sure=sure).to_json())
+
+    def would_add(self, path: str | Path) -> Difference:
+        """What `add` would do, without doing it."""
+        from plait.language.limits import read_source
+
+        return would_add(self._state, read_source(Path(path)), Path(path).absolute().parent)
+
+    def would_add_text(self, text: str, name: str = "<sql>", base: Path | None = None) -> Difference:
+        """What `add_text` would do."""
+        return would_add(self._state, Source(name, text), base or Path.cwd())
+
+    def would_drop(self, *queries: str) -> Difference:
+        """What `drop` would do."""
+        return would_drop(self._state, queries)
 
     def _added(self, source: Source, folder: Path) -> Changed:
         from plait.runtime.changes import Addition

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from plait.api.difference import Difference, would_add, would_drop
 from plait.api.live import Changed, LiveQuery
 from plait.api.running import published
 from plait.errors import Source
@@ -39,6 +40,20 @@ class System:
         """Drop queries, as one change. Their results stay. What others read is dropped only if that is
         `sure`."""
         return Changed.from_json(self._ask({"do": "drop", "queries": [*queries], "sure": sure}))
+
+    def would_add(self, path: str | Path) -> Difference:
+        """What `add` would do, without doing it."""
+        from plait.language.limits import read_source
+
+        return would_add(self._state, read_source(Path(path)), Path(path).absolute().parent)
+
+    def would_add_text(self, text: str, name: str = "<sql>", base: Path | None = None) -> Difference:
+        """What `add_text` would do."""
+        return would_add(self._state, Source(name, text), base or Path.cwd())
+
+    def would_drop(self, *queries: str) -> Difference:
+        """What `drop` would do."""
+        return would_drop(self._state, queries)
 
     def stop(self) -> None:
         """Let it end at the next batch boundary, and wait for that."""

@@ -6,7 +6,14 @@
 lists what may be written at all.
 """
 
-from plait.language.loading import declared_after, load, load_after, load_text, load_texts
+from plait.language.loading import (
+    declared_after,
+    declared_names,
+    load,
+    load_after,
+    load_text,
+    load_texts,
+)
 from plait.language.options import secret
 
-__all__ = ["declared_after", "load", "load_after", "load_text", "load_texts", "secret"]
+__all__ = ["declared_after", "declared_names", "load", "load_after", "load_text", "load_texts", "secret"]

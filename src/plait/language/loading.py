@@ -12,7 +12,7 @@ from plait.language.attempts import Attempts
 from plait.language.bind import MOST_ERRORS, bind_queries
 from plait.language.catalog_builder import build_catalog
 from plait.language.limits import MAX_ERRORS, read_source
-from plait.language.statements import Statement, parse
+from plait.language.statements import CreateStream, CreateTable, Statement, parse
 from plait.workload import Workload
 
 # Errors of a name that nothing declares.
@@ -61,6 +61,11 @@ def load_after(known: Workload, source: Source, folder: Path) -> Workload:
 def load_texts(texts: Sequence[tuple[Path, Source]]) -> Workload:
     """The workload that texts declare together, each with the folder that its paths start from."""
     return _load(texts, [])
+
+
+def declared_names(source: Source) -> set[str]:
+    """The keys of streams and tables that a text declares, as far as it can be read."""
+    return {each.name.key for each in parse(source)[0] if isinstance(each, CreateStream | CreateTable)}
 
 
 def declared_after(known: Catalog, source: Source, folder: Path) -> Catalog:

@@ -44,6 +44,8 @@ text { font-family: system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans
 .shared { fill: #dafbe1; stroke: #1a7f37; stroke-width: 1.6; }
 .flow { fill: #fff1e5; stroke: #fb8f44; }
 .query { fill: #fbefff; stroke: #a475f9; }
+.starts { stroke: #1a7f37; stroke-width: 2.4; }
+.stops { stroke: #cf222e; stroke-width: 2; stroke-dasharray: 5 3; }
 .count { fill: #1a7f37; }
 .arrow { fill: none; stroke: #8c959f; stroke-width: 1.2; }
 .arrow.of-shared { stroke: #1a7f37; stroke-width: 1.6; }
@@ -80,6 +82,8 @@ _LEGEND = (
     ("shared", "shared: computed once, for ×n queries"),
     ("flow", "flow between sites"),
     ("query", "query"),
+    ("operator starts", "would start"),
+    ("operator stops", "would stop"),
 )
 
 
@@ -115,6 +119,7 @@ def to_svg(diagram: Diagram) -> str:
     drawing = _drawing(diagram, measured)
     width = max(drawing.width, LEAST_WIDTH)
     styles = {m.style for m in measured.values()}
+    styles |= {f"operator {box.mark}" for box in diagram.boxes if box.mark}
     sections = [_header(diagram, width), drawing, _legend(styles, width), _refusals(diagram, width)]
     body: list[str] = []
     top = MARGIN
@@ -202,7 +207,7 @@ def _box(measured: _Measured, at: Rectangle) -> Iterator[str]:
     yield f"<title>{escaped(measured.box.tooltip or measured.box.title)}</title>"
     if measured.box.members:  # a pile
         yield _rectangle(Rectangle(at.left + 4, at.top + 4, at.width, at.height), measured.style, radius)
-    yield _rectangle(at, measured.style, radius)
+    yield _rectangle(at, f"{measured.style} {measured.box.mark}".rstrip(), radius)
     y = at.top + PADDING + 9
     yield text_element(at.left + PADDING, y, measured.title, "title")
     for line in measured.lines:

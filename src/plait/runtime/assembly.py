@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, assert_never
 
 from plait.deployment.fragments import Fragment, Way
 from plait.deployment.row_by_row import row_by_row
@@ -22,6 +22,14 @@ from plait.engines.shared.trunk import Trunk
 from plait.engines.table_versions import TableVersions
 from plait.errors import UserError
 from plait.runtime import results_folder
+from plait.runtime.change_stages import (
+    ChangeStage,
+    KeepStage,
+    SilenceStage,
+    StartStage,
+    StopStage,
+    stages_between,
+)
 from plait.runtime.checkpoint import Checkpoint
 from plait.runtime.fragment_run import Computation, FragmentRun, counts_of
 from plait.runtime.intake import Intake
@@ -91,20 +99,24 @@ class Assembly:
     def prepare(self, now: QuerySet, then: QuerySet) -> Prepared:
         """Make what another set needs, and leave what is there as it is. It can be taken back."""
         self._know(then)
-        before = {fragment.name: fragment for fragment in now.fragments}
         prepared = Prepared([], [], [])
         try:
-            for fragment in then.fragments:
-                earlier = before.get(fragment.name)
-                if earlier is None:
-                    prepared.begun.append(self._made(fragment, then))
-                elif earlier is not fragment:
-                    self._become(fragment)
-                    prepared.changed.append((fragment, self._publisher(fragment, then)))
-                elif any(result.query in then.silent for result in fragment.results):
-                    prepared.changed.append((fragment, self._publisher(fragment, then)))
-            kept = {fragment.name for fragment in then.fragments}
-            prepared.gone.extend(run for run in self.fragments if run.fragment.name not in kept)
+            for stage in stages_between(now, then):
+                fragment = stage.fragment
+                match stage:
+                    case StartStage():
+                        prepared.begun.append(self._made(fragment, then))
+                    case ChangeStage():
+                        self._become(fragment)
+                        prepared.changed.append((fragment, self._publisher(fragment, then)))
+                    case SilenceStage():
+                        prepared.changed.append((fragment, self._publisher(fragment, then)))
+                    case KeepStage():
+                        pass
+                    case StopStage():
+                        prepared.gone.append(self.run_of(fragment.name))
+                    case _:
+                        assert_never(stage)
         except BaseException:
             self.take_back(prepared, now)
             raise

@@ -151,11 +151,11 @@ def after_changes(first: QuerySet, manifest: Manifest, path: Path) -> QuerySet:
     """The set that there was when the last run over a state ended, which is in that folder."""
     queries = first
     if manifest.settled is not None:
-        # The names of queries that are gone, and where their rows came out, stand there alone.
+        # Where the rows of queries came out that are gone stands there alone.
         if not (path / OUTLETS).exists():
             raise damaged(path, f"{OUTLETS} is missing")
         outlets = recorded(path, first.arrangement.results)
-        missing = [each.name for each in manifest.settled.queries if each.name.lower() not in outlets]
+        missing = [name for name in manifest.settled.names if name not in outlets]
         if missing:
             raise damaged(path, f"{OUTLETS} does not say where the rows of `{missing[0]}` come out")
         queries = restored(first, manifest.settled, outlets)

@@ -124,7 +124,10 @@ class QuerySet:
 
     def proposed(self, addition: Addition) -> Proposal:
         """What a text would add. All that can be refused by itself is."""
-        loaded = language.load_after(self.known, addition.source, addition.folder)
+        return self.proposal_of(language.load_after(self.known, addition.source, addition.folder), addition)
+
+    def proposal_of(self, loaded: Workload, addition: Addition) -> Proposal:
+        """The same of queries that were read from a text."""
         if not loaded.queries:
             raise UserError(
                 "no-queries",

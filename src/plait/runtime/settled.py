@@ -83,10 +83,12 @@ class SettledFragment:
 
 @dataclass(frozen=True)
 class Settled:
-    """`changes` is how many were made. `texts` have declared streams, tables and sites since; `first` are the
-    queries of those begun with that are still wanted, `queries` the others that are computed."""
+    """`changes` is how many were made; `names` are the keys of all queries that there were. `texts` have
+    declared streams, tables and sites since; `first` are the queries of those begun with that are still
+    wanted, `queries` the others that are computed."""
 
     changes: int
+    names: tuple[str, ...]
     texts: tuple[Addition, ...]
     first: tuple[str, ...]
     queries: tuple[SettledQuery, ...]
@@ -98,6 +100,7 @@ class Settled:
     def to_json(self) -> dict[str, Any]:
         return {
             "changes": self.changes,
+            "names": [*self.names],
             "texts": [text.to_json() for text in self.texts],
             "first": [*self.first],
             "queries": [query.to_json() for query in self.queries],
@@ -111,6 +114,7 @@ class Settled:
     def from_json(cls, document: Mapping[str, Any]) -> Settled:
         return cls(
             int(document["changes"]),
+            tuple(map(str, document["names"])),
             tuple(map(Addition.from_json, document["texts"])),
             tuple(map(str, document["first"])),
             tuple(map(SettledQuery.from_json, document["queries"])),
@@ -152,6 +156,7 @@ def settled(queries: QuerySet, begun_with: Collection[str]) -> Settled:
     added.sort(key=lambda query: order.get(query.name, len(order)))
     return Settled(
         queries.changes,
+        tuple(queries.outlets),
         queries.declaring,
         tuple(query.name for key, query in queries.workload.queries.items() if key in begun_with),
         tuple(added),
@@ -163,7 +168,8 @@ def settled(queries: QuerySet, begun_with: Collection[str]) -> Settled:
 
 
 def restored(first: QuerySet, there: Settled, outlets: Mapping[str, Outlet]) -> QuerySet:
-    """The set that was settled; `first` is what there was at first, `outlets` where rows have come out."""
+    """The set that was settled; `first` is what there was at first, `outlets` where rows have come out,
+    those of later queries too."""
     catalog = first.workload.catalog
     for text in there.texts:
         catalog = language.declared_after(catalog, text.source, text.folder)
@@ -185,7 +191,7 @@ def restored(first: QuerySet, there: Settled, outlets: Mapping[str, Outlet]) -> 
         known=Workload(catalog, {**queries, **added}),
         fragments=fragments,
         read_by=there.read_by,
-        outlets={**outlets, **first.outlets, **placed},
+        outlets={**{name: outlets[name] for name in there.names}, **first.outlets, **placed},
         silent=there.silent,
         sinks={result.query: sinks[result.query] for each in fragments for result in each.results},
         changes=there.changes,

@@ -181,6 +181,18 @@ class StateFolder:
             lock.release()
             raise
 
+    @staticmethod
+    def look(path: Path) -> Manifest:
+        """What a state folder says of itself, while a run may be using it. Nothing is locked or written."""
+        document = _read_manifest(path)
+        if document is None:
+            raise UserError(
+                "no-state",
+                f"{path} is no state folder of a run",
+                hint="name the one that `plait run` writes to",
+            )
+        return _checked(path, document, spark=None)
+
     @property
     def id(self) -> str:
         return self.manifest.id
@@ -358,7 +370,7 @@ def _check_not_begun(path: Path) -> None:
         raise damaged(path, f"{MANIFEST} is missing")
 
 
-def _checked(path: Path, document: dict[str, Any], spark: str) -> Manifest:
+def _checked(path: Path, document: dict[str, Any], spark: str | None) -> Manifest:
     if document.get("format") != FORMAT:
         written_by = document.get("plait")
         if written_by in (None, version("plait")):  # before a release, formats change within a version
@@ -370,7 +382,7 @@ def _checked(path: Path, document: dict[str, Any], spark: str) -> Manifest:
         raise damaged(path, f"{MANIFEST} is incomplete: {error}") from None
     if manifest.plait != version("plait"):
         raise _other_version(path, "Plait", manifest.plait, version("plait"))
-    if _minor(manifest.spark) != _minor(spark):
+    if spark is not None and _minor(manifest.spark) != _minor(spark):
         raise _other_version(path, "Spark", manifest.spark, spark)
     return manifest
 
