@@ -68,6 +68,7 @@ class Assembly:
         self._journals: list[Journal] = []
         self._versions: TableVersions | None = None
         self._trunks: dict[str, Trunk] = {}
+        self._held: dict[str, ExitStack] = {}  # what fragments have open
         self._write_frame = FrameWriter(session)
 
     def begin(self, queries: QuerySet) -> None:
@@ -129,9 +130,15 @@ class Assembly:
                 self._become(fragment)
                 self._trunks[fragment.name].let_go()
         for run in prepared.begun:
-            self._trunks.pop(run.fragment.name, None)
+            self.let_go(run)
         self.logs = {key: log for key, log in self.logs.items() if key in now.streams}
         self._know(now)
+
+    def let_go(self, run: FragmentRun) -> None:
+        """Close what a fragment has open that does not run any more."""
+        self._tables.forget(run.journal)
+        self._trunks.pop(run.fragment.name, None)
+        self._held.pop(run.fragment.name).close()
 
     def adopt(self, prepared: Prepared, then: QuerySet) -> list[StreamingWork]:
         """Be of the other set. What is new is returned, and has still to be started."""
@@ -175,10 +182,12 @@ class Assembly:
 
     def _made(self, fragment: Fragment, queries: QuerySet) -> FragmentRun:
         folder = self._state.fragment(fragment.name)
-        journal = _opened(Journal(folder.journal), self._opened)
+        held = self._held[fragment.name] = ExitStack()
+        self._opened.callback(held.close)
+        journal = _opened(Journal(folder.journal), held)
         self._journals.append(journal)
         publisher = self._publisher(fragment, queries)
-        computation = self._computation(fragment, folder)
+        computation = self._computation(fragment, folder, held)
         own = [key for key in fragment.streams if queries.read_by.get(key) == fragment.name]
         # Others may be looking at what is there.
         self.logs = {**self.logs, **{key: self._log(key, folder.checkpoint) for key in own}}
@@ -233,7 +242,7 @@ class Assembly:
         until = {query: batch for query, batch in queries.silent.items() if query in computed}
         return Publisher(own, shared, until)
 
-    def _computation(self, fragment: Fragment, folder: FragmentFolder) -> Computation:
+    def _computation(self, fragment: Fragment, folder: FragmentFolder, held: ExitStack) -> Computation:
         catalog, sources = self._catalog, self._sources
         if fragment.way is Way.NATIVE:
             return NativeComputation(fragment, catalog, sources, folder.beats)
@@ -243,11 +252,11 @@ class Assembly:
         scans = {key: each.scan for key, each in inputs.items()}
         streams = {key: catalog.stream(key) for key in scans}
         trunk = Trunk(_shared_queries(fragment), streams, scans, folder.database)
-        self._trunks[fragment.name] = _opened(trunk, self._opened)
+        self._trunks[fragment.name] = _opened(trunk, held)
         checkpoint = Checkpoint(folder.checkpoint)
         trunk.check_between(checkpoint.last_committed, checkpoint.last_planned)
         if all(map(sources.has_parquet_files, inputs)):
-            reader = _opened(Database(), self._opened)
+            reader = _opened(Database(), held)
             return TrunkFiles(inputs, catalog, sources, folder.beats, folder.checkpoint, reader, trunk)
         return TrunkRows(inputs, catalog, sources, folder.beats, trunk)
 

@@ -245,7 +245,7 @@ def _cost(workload: Workload, planner: str) -> Cost | None:
 
 
 def _sharing(everything: Deployment, wanted: set[str]) -> dict[str, tuple[str, ...]]:
-    """The queries that something is computed for once, for each; columns of a stream, read once, are not meant."""
+    """The queries that something is computed for once, for each. That a stream is read once is not meant."""
     groups = {
         everything.users[operator.id]
         for operator in everything.operators

@@ -18,6 +18,7 @@ from plait.failpoints import reach
 from plait.plan.nodes import sources_of
 from plait.runtime.assembly import Assembly
 from plait.runtime.changes import Addition, Change
+from plait.runtime.fragment_run import FragmentRun
 from plait.runtime.outlets import FILE as OUTLETS
 from plait.runtime.outlets import recorded
 from plait.runtime.query_set import Proposal, QuerySet
@@ -109,7 +110,14 @@ class LiveQueries:
         self._start(begun)
         reach("change-made")
         for run in prepared.gone:
-            Thread(target=run.stop, args=(self._stop_limit_seconds,), daemon=True).start()
+            Thread(target=self._end, args=(run,), daemon=True).start()
+
+    def _end(self, run: FragmentRun) -> None:
+        """Wait for the end of a fragment that nobody needs, and remove it. A start removes what is left."""
+        run.stop(self._stop_limit_seconds)
+        if not run.is_active:
+            self._assembly.let_go(run)
+            self._state.remove(run.fragment.name)
 
     @contextmanager
     def _between_batches(self, fragments: Iterable[str]) -> Iterator[None]:

@@ -276,6 +276,10 @@ class StateFolder:
             self.manifest = replace(self.manifest, phase=phase)
             self._write()
 
+    def remove(self, fragment: str) -> None:
+        """Remove what a fragment has left that is not there any more, as far as that can be done now."""
+        rmtree(self.fragment(fragment).path, ignore_errors=True)
+
     def remove_others(self, fragments: Iterable[str]) -> None:
         """Remove what fragments have left that are not there any more."""
         kept = {self.fragment(name).path.name for name in fragments}

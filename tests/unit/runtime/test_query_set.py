@@ -146,3 +146,22 @@ def test_a_change_is_read_as_it_was_written() -> None:
     assert Change.from_json(change.to_json()) == change
     dropped = Change(4, None, {}, ("ones",), {})
     assert Change.from_json(dropped.to_json()) == dropped
+
+
+def test_a_stream_is_counted_once_it_was_read() -> None:
+    rows = OTHER.replace("other", "rows")
+    counts = "CREATE CONTINUOUS QUERY counts AS SELECT count(*) AS n FROM r [RANGE 1 MINUTE];"
+    both = added(a_set(SUMS, engines=Engines.SPARK), rows + counts)
+    assert "r" not in both.read_by  # but has an intake
+    left = both.without(["rows", "counts"], {"rows": 1, "counts": 1})
+    assert left.streams == ("r", "s")
+    assert added(left, OTHER).read_by == both.read_by
+
+
+def test_families_that_come_together_have_their_own_names() -> None:
+    alike = [
+        f"CREATE CONTINUOUS QUERY {s}{n} AS SELECT k FROM {s} WHERE k = {n};" for s in "sr" for n in (1, 2)
+    ]
+    after = added(a_set(SUMS, engines=Engines.SPARK), "".join(alike))
+    names = [each.name for each in after.fragments]
+    assert len(names) == len({*names}) == 3
