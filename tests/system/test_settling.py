@@ -65,6 +65,7 @@ def test_a_life_on_spark_in_which_fragments_end(
         )
         running.add_text(select("later", "r", 0))
         arrive(tmp_path, running, 6, 12)
+        wait_until(lambda: values(tmp_path, "s2")[-1:] == [11] and values(tmp_path, "r0")[-1:] == [9])
         running.drop("r0", "r1", "r2", "later")
         wait_until(lambda: not (tmp_path / "state" / "fragments" / "later").exists())
         running.drop("s2")
@@ -82,13 +83,14 @@ def test_a_life_on_spark_in_which_fragments_end(
 
     with started() as running:
         arrive(tmp_path, running, 18, 24)
+        wait_until(lambda: values(tmp_path, "last") == [20, 23])
         running.drop("last")
     with monkeypatch.context() as patched:
         patched.setattr(QuerySet, "proposed", never)
         with started() as running:
             assert [query.name for query in running.queries()] == ["ones", "s0", "s1", "r0#2"]
             arrive(tmp_path, running, 24, 30)
-            wait_until(lambda: values(tmp_path, "r0#2")[-1:] == [27])
+            wait_until(lambda: values(tmp_path, "r0#2")[-1:] == [27] and values(tmp_path, "s1")[-1:] == [28])
     left = {path.name for path in (tmp_path / "state" / "fragments").iterdir()}
     assert left < folders
     assert len(left) == 4  # ones, what has `s0`, what counts `r`, and r0#2

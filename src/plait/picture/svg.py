@@ -44,8 +44,6 @@ text { font-family: system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans
 .shared { fill: #dafbe1; stroke: #1a7f37; stroke-width: 1.6; }
 .flow { fill: #fff1e5; stroke: #fb8f44; }
 .query { fill: #fbefff; stroke: #a475f9; }
-.starts { stroke: #1a7f37; stroke-width: 2.4; }
-.stops { stroke: #cf222e; stroke-width: 2; stroke-dasharray: 5 3; }
 .count { fill: #1a7f37; }
 .arrow { fill: none; stroke: #8c959f; stroke-width: 1.2; }
 .arrow.of-shared { stroke: #1a7f37; stroke-width: 1.6; }
@@ -73,6 +71,12 @@ text { font-family: system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans
   .head.of-shared { fill: #2ea043; }
   .head.of-flow { fill: #bd561d; }
 }
+"""
+
+# Of pictures that show a change.
+_MARKS = """
+.starts { stroke: #1a7f37; stroke-width: 2.4; }
+.stops { stroke: #cf222e; stroke-width: 2; stroke-dasharray: 5 3; }
 """
 
 _LEGEND = (
@@ -119,7 +123,8 @@ def to_svg(diagram: Diagram) -> str:
     drawing = _drawing(diagram, measured)
     width = max(drawing.width, LEAST_WIDTH)
     styles = {m.style for m in measured.values()}
-    styles |= {f"operator {box.mark}" for box in diagram.boxes if box.mark}
+    marks = {f"operator {box.mark}" for box in diagram.boxes if box.mark}
+    styles |= marks
     sections = [_header(diagram, width), drawing, _legend(styles, width), _refusals(diagram, width)]
     body: list[str] = []
     top = MARGIN
@@ -128,7 +133,7 @@ def to_svg(diagram: Diagram) -> str:
             body += [f'<g transform="translate({MARGIN:g} {top:.1f})">', *section.elements, "</g>"]
             top += section.height + SECTION_GAP
     full_width, full_height = width + 2 * MARGIN, top - SECTION_GAP + MARGIN
-    return svg_document(diagram.title, _STYLE, full_width, full_height, body)
+    return svg_document(diagram.title, _STYLE + _MARKS if marks else _STYLE, full_width, full_height, body)
 
 
 def _measured(box: Box) -> _Measured:
