@@ -29,7 +29,7 @@ class ChangeStage:
 
 @dataclass(frozen=True)
 class SilenceStage:
-    """A fragment that goes on as it is, and leaves out the rows of some of its queries."""
+    """A fragment that goes on as it is, and leaves out the rows of some of its queries from now on."""
 
     fragment: Fragment
     queries: tuple[str, ...]
@@ -58,7 +58,9 @@ def stages_between(now: QuerySet, then: QuerySet) -> list[Stage]:
     stages: list[Stage] = []
     for each in then.fragments:
         earlier = before.pop(each.name, None)
-        silent = tuple(result.query for result in each.results if result.query in then.silent)
+        # Those of before are left out already, and their fragment may be in the middle of a batch.
+        newly = then.silent.keys() - now.silent.keys()
+        silent = tuple(result.query for result in each.results if result.query in newly)
         if earlier is None:
             stages.append(StartStage(each))
         elif earlier is not each:

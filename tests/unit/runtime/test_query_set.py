@@ -11,6 +11,7 @@ from plait.deployment.fragments import Way
 from plait.deployment.lowering import Engines, fragments
 from plait.errors import PlaitError, Source, UserError
 from plait.planners import driver
+from plait.runtime.change_stages import KeepStage, SilenceStage, StopStage, stages_between
 from plait.runtime.changes import Addition, Change
 from plait.runtime.query_set import Arrangement, QuerySet
 
@@ -165,3 +166,12 @@ def test_families_that_come_together_have_their_own_names() -> None:
     after = added(a_set(SUMS, engines=Engines.SPARK), "".join(alike))
     names = [each.name for each in after.fragments]
     assert len(names) == len({*names}) == 3
+
+
+def test_fragments_of_queries_that_were_dropped_before_are_left_alone() -> None:
+    queries = added(a_set(SUMS, engines=Engines.SPARK), ONES)
+    dropped = queries.without(["sums"], {"sums": 3})
+    first = stages_between(queries, dropped)
+    assert [type(stage) for stage in first] == [SilenceStage, KeepStage]
+    again = stages_between(dropped, dropped.without(["ones"], {"ones": 5}))
+    assert [type(stage) for stage in again] == [KeepStage, StopStage]
