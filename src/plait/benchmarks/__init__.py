@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from plait.benchmarks.living.benchmark import LivingBenchmark
 from plait.benchmarks.planning.benchmark import PlanningBenchmark
 from plait.benchmarks.report import Benchmark, Claim, Observer, Report
 from plait.benchmarks.sharing.benchmark import SharingBenchmark
@@ -13,5 +14,8 @@ from plait.benchmarks.soak.benchmark import SoakBenchmark
 __all__ = ["BENCHMARKS", "Benchmark", "Claim", "Observer", "Report"]
 
 BENCHMARKS: Mapping[str, Benchmark] = MappingProxyType(
-    {benchmark.name: benchmark for benchmark in (PlanningBenchmark(), SharingBenchmark(), SoakBenchmark())}
+    {
+        benchmark.name: benchmark
+        for benchmark in (PlanningBenchmark(), SharingBenchmark(), LivingBenchmark(), SoakBenchmark())
+    }
 )

@@ -1,0 +1,228 @@
+"""Adds and drops queries of known shapes while a system of many is kept as busy as it can be.
+
+First the system runs as it is, and the rows that it reads a second are counted; then queries are added and
+dropped, one at a time, and they are counted again. A query is live when the first micro-batch with it is
+done. In the end the streams are drained, and the rows of every query are compared with its definition: of one
+that was added from its T0 on, of one that was dropped as far as it got.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from statistics import median, quantiles
+from tempfile import TemporaryDirectory
+from time import monotonic, sleep
+from typing import ClassVar
+
+from plait import language
+from plait.api import Running, Session
+from plait.benchmarks.living.workload import Feeder, Queries, streams_sql
+from plait.benchmarks.report import Claim, Observer, Report
+from plait.errors import InfeasibleError
+from plait.evaluator import StoredData, difference, evaluate
+from plait.spark.session import present
+from plait.spark.session import session as start_spark
+
+QUERIES = 300
+WARM_S = 15.0
+LIVE_LIMIT_S = 60.0
+LEAST_THROUGHPUT = 0.8
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How many changes, and how long the system is looked at before."""
+
+    changes: int
+    before_s: float
+
+
+@dataclass
+class LivingBenchmark:
+    name: ClassVar[str] = "living"
+    summary: ClassVar[str] = "queries come and go among 300 under load: how soon, and at what cost to others"
+    extents: tuple[Extent, Extent] = (Extent(200, 60.0), Extent(30, 15.0))
+    queries: int = QUERIES
+    warm_s: float = WARM_S
+
+    def run(self, quick: bool, observer: Observer) -> Report:
+        report = Report(self.name, quick)
+        with TemporaryDirectory(prefix="plait-living-", ignore_cleanup_errors=True) as name:
+            life = _Life(Path(name), self.queries, observer)
+            life.run(self.extents[quick], self.warm_s, report)
+        return report
+
+
+@dataclass
+class _Life:
+    folder: Path
+    number: int
+    observer: Observer
+    texts: dict[str, str] = field(default_factory=dict)
+    after_us: dict[str, int | None] = field(default_factory=dict)
+    dropped: set[str] = field(default_factory=set)
+    live_s: list[float] = field(default_factory=list)
+    live_batches: list[int] = field(default_factory=list)
+
+    def run(self, extent: Extent, warm_s: float, report: Report) -> None:
+        queries = Queries(seed=1)
+        self.texts = dict(queries.next() for _ in range(self.number))
+        self.after_us = dict.fromkeys(self.texts)
+        spark = present() or start_spark(None)
+        sql = streams_sql(self.folder) + "\n".join(self.texts.values())
+        read = [0]
+        feeder = Feeder(self.folder, lambda: read[0])
+        with Session(language.load_text(sql), spark) as session:
+            running = session.run(
+                state=self.folder / "state", results=self.folder / "results", trigger_seconds=0.1
+            )
+
+            def rows() -> int:
+                read[0] = next(s.rows for s in running.progress().streams if s.name == "readings")
+                return read[0]
+
+            feeder.start()
+            self.observer(f"{self.number} queries run; warming up")
+            _wait(warm_s, rows)
+            started = {str(query.runId) for query in spark.streams.active}
+            self.observer(f"counting rows for {extent.before_s:g} s")
+            before = _rows_per_s(rows, lambda: _wait(extent.before_s, rows))
+            if not before:
+                raise InfeasibleError(
+                    "living",
+                    "no micro-batch has ended in the time that was to be measured",
+                    hint="measure where nothing else runs",
+                )
+            self.observer(f"making {extent.changes} changes")
+            during = _rows_per_s(rows, lambda: self._change(running, queries, extent.changes, rows))
+            restarted = {str(query.runId) for query in spark.streams.active} - started
+            feeder.end()
+            self.observer("closing what is open")
+            running.drain()
+            if running.error is not None:
+                raise running.error
+            wrong = self._wrong(running)
+        _describe(report, self, extent, before, during, len(restarted), wrong)
+
+    def _change(self, running: Running, queries: Queries, changes: int, rows: Callable[[], int]) -> None:
+        rng = random.Random(2)
+        any_query = next(iter(self.texts))  # they are all computed together
+        for number in range(changes):
+            if number % 2 == 0:
+                name, text = queries.next()
+                began, batches = monotonic(), _batches(running, any_query)
+                changed = running.add_text(text)
+                self._await_batch(running, name)
+                self.live_s.append(monotonic() - began)
+                self.live_batches.append(_batches(running, name) - batches)
+                self.texts[name], self.after_us[name] = text, changed.added[name]
+            else:
+                name = rng.choice(sorted(self.texts.keys() - self.dropped - {any_query}))
+                running.drop(name)
+                self.dropped.add(name)
+            rows()
+            if number % 20 == 19:
+                self.observer(f"{number + 1} changes made")
+
+    def _await_batch(self, running: Running, name: str) -> None:
+        """Until the first micro-batch with a query is done."""
+        deadline = monotonic() + LIVE_LIMIT_S
+        done = _batches(running, name)
+        while _batches(running, name) == done:
+            if monotonic() > deadline:
+                raise InfeasibleError("living", f"`{name}` was not live within {LIVE_LIMIT_S:g} s")
+            sleep(0.01)
+
+    def _wrong(self, running: Running) -> dict[str, str]:
+        """The queries whose rows are not those of their definitions."""
+        wrong = {}
+        workload = language.load_text(streams_sql(self.folder) + "\n".join(self.texts.values()))
+        with StoredData.from_catalog(workload.catalog) as data:
+            for number, (name, after_us) in enumerate(self.after_us.items()):
+                if number % 50 == 0:
+                    self.observer(f"comparing with definitions: {number} of {len(self.after_us)}")
+                start = None if after_us is None else _EPOCH + timedelta(microseconds=after_us)
+                wanted = evaluate(workload.query(name), data, start=start).rows
+                given = running.results(name).rows
+                if name in self.dropped:
+                    extra = Counter(map(tuple, given)) - Counter(map(tuple, wanted))
+                    found = f"{extra.total()} rows are not of its definition" if extra else ""
+                else:
+                    found = difference(wanted, given)
+                if found:
+                    wrong[name] = found
+        return wrong
+
+
+def _batches(running: Running, name: str) -> int:
+    return next(query.batches for query in running.progress().queries if query.name == name)
+
+
+def _wait(seconds: float, rows: Callable[[], int]) -> None:
+    end = monotonic() + seconds
+    while monotonic() < end:
+        rows()
+        sleep(0.1)
+
+
+def _rows_per_s(rows: Callable[[], int], meanwhile: Callable[[], None]) -> float:
+    first, began = rows(), monotonic()
+    meanwhile()
+    return (rows() - first) / (monotonic() - began)
+
+
+def _describe(
+    report: Report,
+    life: _Life,
+    extent: Extent,
+    before: float,
+    during: float,
+    restarts: int,
+    wrong: dict[str, str],
+) -> None:
+    ratio = during / before
+    report.figures |= {
+        "queries": life.number,
+        "changes": extent.changes,
+        "add_live_seconds_p50": round(median(life.live_s), 3),
+        "add_live_seconds_p95": round(quantiles(life.live_s, n=20)[-1], 3),
+        "add_live_micro_batches_max": max(life.live_batches),
+        "rows_per_s_before": round(before),
+        "rows_per_s_during_change": round(during),
+        "throughput_during_change_over_before": round(ratio, 3),
+        "restarts_for_known_shapes": restarts,
+        "queries_compared": len(life.after_us),
+    }
+    report.claims += [
+        Claim(
+            "changes leave the others their throughput",
+            source="goal",
+            against=LEAST_THROUGHPUT,
+            ours=round(ratio, 3),
+            holds=ratio >= LEAST_THROUGHPUT,
+            why_not="" if ratio >= LEAST_THROUGHPUT else f"{during:,.0f} rows/s of {before:,.0f}",
+        ),
+        Claim(
+            "a query is live after two micro-batches, the one that was going on included",
+            source="goal",
+            against=2,
+            ours=max(life.live_batches),
+            holds=max(life.live_batches) <= 2,
+        ),
+        Claim("known shapes restart nothing", source="goal", against=0, ours=restarts, holds=not restarts),
+        Claim(
+            "the rows are those of the definition",
+            source="evaluator",
+            against=0,
+            ours=len(wrong),
+            holds=not wrong,
+            why_not="; ".join(f"{name}: {what}" for name, what in wrong.items())[:2_000],
+        ),
+    ]
