@@ -82,7 +82,6 @@ class Assembly:
         self._trunks: dict[str, Trunk] = {}
         self._held: dict[str, ExitStack] = {}  # what fragments have open
         self._write_frame = FrameWriter(session)
-        self.recorder = _opened(Recorder(state.path / STATISTICS, self._gauges), opened)
         self._descriptions = Descriptions(self._meters)
 
     def begin(self, queries: QuerySet) -> None:
@@ -91,6 +90,8 @@ class Assembly:
         for fragment in queries.fragments:
             self._add(fragment, queries)
         self._add_intakes(queries)
+        # A start that was refused has left nothing.
+        self.recorder = _opened(Recorder(self._state.path / STATISTICS, self._gauges), self._opened)
         # Now that all folders of results are there, readers may learn of them.
         self.outlets = queries.outlets
         record(self._state.path, self.outlets.values())
