@@ -24,9 +24,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from plait.cost.sharing import reading_cores
 from plait.cost.units import DUCKDB, UnitCosts
 from plait.deployment.deployment import Deployment, Operator
-from plait.deployment.family_sizes import FamilyKind, FamilySize
+from plait.deployment.family_sizes import FamilyKind, FamilySize, kind_of
 from plait.quantity_text import counted
 from plait.space import OperatorKind
 
@@ -164,6 +165,26 @@ def carriers(needed: Mapping[str, Sequence[Operator]], sites: Mapping[str, str])
                 alone.add(operator.id)
             found.setdefault(operator.id, query)
     return {id_: query for id_, query in found.items() if id_ not in alone}
+
+
+def charged_alone(deployment: Deployment) -> dict[str, float]:
+    """What each admitted query would take by itself, computed as it is now: its operators, or a family of its
+    own."""
+    needed = {query.name: deployment.operators_of(query) for query in deployment.admitted}
+    family_of = {query: each for each in deployment.shared for query in each.queries}
+    carried = carriers(needed, {query: each.site for query, each in family_of.items()})
+    alone = {}
+    for query, operators in needed.items():
+        apart = sum(each.cores for each in operators if each.id in carried)
+        alone[query] = sum(each.cores for each in operators if each.id not in carried)
+        if (family := family_of.get(query)) is not None:
+            kind = kind_of(family)
+            size = FamilySize(kind).with_operators(kind.own(operators), sources_among(operators))
+            reading = reading_cores(size.size.rate_rows_per_s, deployment.unit_costs)
+            cores = size.cores(deployment.unit_costs)
+            by_itself = replace(family, cores=cores, reading_cores=reading, apart_cores=apart)
+            alone[query] += by_itself.cores_used
+    return alone
 
 
 def sources_among(operators: Iterable[Operator]) -> list[Operator]:

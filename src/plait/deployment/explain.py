@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from plait.deployment.deployment import Deployment, LinkUse, Shared, SharedJoin, SiteUse, Tree
+from plait.deployment.charging import charged_alone
+from plait.deployment.deployment import Deployment, LinkUse, Shared, SiteUse
+from plait.deployment.family_sizes import FamilyKind, kind_of
 from plait.quantity_text import bytes_per_s_text, bytes_text, counted, number_text
 
 _WOVEN_SHOWN = 5
+_WORDS = {FamilyKind.TREE: "windows", FamilyKind.JOIN: "joins", FamilyKind.SELECTION: "filters"}
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """What queries have in common: as deployed, with families charged as such, and as if every query ran the
-    same operators for itself."""
+    """What queries have in common: as deployed, and as if each were computed the same way by itself."""
 
     operators: int
     shared_operators: int
@@ -35,7 +37,7 @@ def sharing(deployment: Deployment) -> Sharing:
         shared_operators=sum(len(users) > 1 for users in users_of.values()),
         cores=deployment.cost.cores,
         unshared_operators=sum(len(users) for users in users_of.values()),
-        unshared_cores=sum(operator.cores * len(users_of[operator.id]) for operator in deployment.operators),
+        unshared_cores=sum(charged_alone(deployment).values()),
     )
 
 
@@ -83,13 +85,7 @@ def _by_size(shared: Shared) -> tuple[int, str]:
 def _woven_cells(shared: Shared) -> list[str]:
     """What is one, what it is charged, where it is computed, and what it would cost elsewhere."""
     others = counted(len(shared.queries) - 1, "other")
-    match shared:
-        case Tree():
-            kind = "windows"
-        case SharedJoin():
-            kind = "joins"
-        case _:
-            kind = "filters"
+    kind = _WORDS[kind_of(shared)]
     cores = f"{number_text(shared.cores_used)} cores"
     if shared.cores_used < shared.apart_cores:
         cores += f" instead of {number_text(shared.apart_cores)}"

@@ -14,7 +14,7 @@ from typing import assert_never
 
 from plait.cost.sharing import TreeSize, shared_cores, tree_cores
 from plait.cost.units import UnitCosts
-from plait.deployment.deployment import Operator
+from plait.deployment.deployment import Operator, Shared, SharedJoin, Tree
 from plait.plan.nodes import TickWindow
 from plait.space import OperatorKind
 from plait.windows.edges import Progression, edges_of, edges_per_s
@@ -46,6 +46,16 @@ class FamilyKind(StrEnum):
         if self is FamilyKind.SELECTION:
             return [*needed[:1]]
         return [each for each in needed if each.kind is self.operator_kind]
+
+
+def kind_of(family: Shared) -> FamilyKind:
+    match family:
+        case Tree():
+            return FamilyKind.TREE
+        case SharedJoin():
+            return FamilyKind.JOIN
+        case _:
+            return FamilyKind.SELECTION
 
 
 @dataclass(frozen=True)
