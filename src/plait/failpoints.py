@@ -19,6 +19,7 @@ FAILPOINTS = (
     "change-prepared",
     "change-recorded",
     "change-made",
+    "changes-settled",
     "fragment-started",
     "batch-begun",
     "table-stored",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 
 from plait.catalog import Catalog, Sink
-from plait.errors import Span
+from plait.errors import Source, Span
 from plait.plan.nodes import Node
 
 
@@ -27,10 +28,12 @@ class Query:
 
 @dataclass(frozen=True)
 class Workload:
-    """Queries are keyed by lower-case name, in the order of their declaration."""
+    """Queries are keyed by lower-case name, in the order of their declaration. `texts` are what all of it
+    was read from, each with the folder that its paths start from."""
 
     catalog: Catalog
     queries: Mapping[str, Query] = field(default_factory=lambda: MappingProxyType({}))
+    texts: tuple[tuple[Path, Source], ...] = field(default=(), compare=False, repr=False)
 
     def query(self, name: str) -> Query:
         return self.queries[name.lower()]

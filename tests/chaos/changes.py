@@ -96,6 +96,20 @@ class ChangingSystem:
                 end_group(process.pid)
                 process.wait(PATIENCE_S)
 
+    def killed_at_start(self, failpoint: str) -> None:
+        """Start it, to be killed while it starts, if it gets to that place."""
+        process = subprocess.Popen(
+            self._command("--for", "1s"),
+            env=os.environ | QUICK_ENVIRONMENT | {VARIABLE: failpoint},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            assert process.wait(PATIENCE_S) in (0, -signal.SIGKILL)
+        finally:
+            end_group(process.pid)
+
     def arrive(self) -> None:
         """The next file of each stream, and wait until it is read."""
         loaded = self.workload.load()

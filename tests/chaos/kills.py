@@ -16,7 +16,7 @@ from plait.failpoints import FAILPOINTS
 ONCE = ("state-created", "table-stored", "stopping")
 # What runs get to whose queries stay the same, and whose results are not merged.
 STEADY = tuple(
-    name for name in FAILPOINTS if not name.startswith(("change-", "exchange-")) and name != "results-removed"
+    name for name in FAILPOINTS if not name.startswith(("change", "exchange-")) and name != "results-removed"
 )
 # What runs get to that compute everything on Spark, from streams alone.
 ON_SPARK = tuple(name for name in STEADY if name not in ("table-stored", "database-committed"))

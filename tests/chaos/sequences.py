@@ -26,6 +26,7 @@ from plait.errors import PlaitError
 
 LIVES = 3
 ENDS = ("stop", "change-prepared", "change-recorded", "change-made", "moment", "moment")
+KILLED_AT_START = 0.3
 LONGEST_CHANGE_S = 0.6
 
 
@@ -40,6 +41,8 @@ def sequence(seed: int, folder: Path) -> list[str]:
     present: set[str] = set()
     for _ in range(LIVES):
         end = rng.choice(ENDS)
+        if rng.random() < KILLED_AT_START:
+            living.killed_at_start("changes-settled")
         failpoint = end if end.startswith("change-") else None
         with living.running(failpoint, is_killed=end == "moment") as kill:
             present = living.note_starts()

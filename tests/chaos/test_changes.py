@@ -33,6 +33,7 @@ def test_a_change_is_there_as_a_whole_or_not_at_all(seed: int, tmp_path: Path) -
         living.arrive()
         with pytest.raises(PlaitError, match="ended before it answered"):
             living.add(more)
+    living.killed_at_start("changes-settled")  # when one entry stands for all changes
     gone = [begun[0], more[0]]
     with living.running("change-recorded"):
         assert living.note_starts() == {*names}

@@ -28,9 +28,10 @@ from plait.planners import PLANNERS
 from plait.runtime.declarations import declarations_of
 from plait.runtime.journal import Journal
 from plait.runtime.lock import FolderLock
+from plait.runtime.manifest import FORMAT
 from plait.runtime.outlets import outlets_of, record
 from plait.runtime.results_folder import MARKER
-from plait.runtime.state import FORMAT, FragmentFolder, StateFolder, StreamFolder
+from plait.runtime.state import FragmentFolder, StateFolder, StreamFolder
 from plait.runtime.state_key import LOCK, MANIFEST
 
 if TYPE_CHECKING:

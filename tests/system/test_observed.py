@@ -133,10 +133,12 @@ def test_a_run_is_observed_from_its_first_batch_to_the_next_start(
     assert "there is no query `fours`" in capsys.readouterr().err
 
     observed.start()
+    assert manifest(observed)["changes"] == []  # they are settled
     assert [(query.name, query.fragment) for query in observed.running.queries()] == before
     observed.arrive(20)
     wait_until(lambda: len(observed.running.results("threes")) == 20)
     assert observed.running.analyze("ones").batches >= 6  # those of before count
+    assert observed.running.analyze("threes").steps[0].basis == "observed"  # what it was planned with
 
 
 def test_spark_tells_what_its_operators_keep(observed: Observed) -> None:

@@ -87,7 +87,10 @@ def test_a_run_goes_on_while_its_only_streaming_query_starts_again(
 
     monkeypatch.setattr(Execution, "followed_by", slowly)
     changing.arrive(0, 6)
-    changing.running.add_text(NEW_COLUMN)
+    foreseen = changing.running.would_add_text(NEW_COLUMN)
+    assert foreseen.restarted == ("shared-0",)
+    assert "the system runs" in repr(foreseen)
+    assert changing.running.add_text(NEW_COLUMN).added == foreseen.added
     changing.arrive(6, 12)
     wait_until(lambda: changing.values("others") == [-9, -6])
     assert changing.values("ones") == [1, 4, 7, 10]

@@ -7,6 +7,7 @@ shows itself as a picture, rows and comparisons as tables.
 from __future__ import annotations
 
 from plait.api.check import Check
+from plait.api.difference import Difference
 from plait.api.live import Changed, LiveQueries, LiveQuery
 from plait.api.plans import Comparison, Explanation, Plan
 from plait.api.rows import ROWS_SHOWN, EvaluatedRows, ResultRows, Rows
@@ -25,6 +26,7 @@ __all__ = [
     "Changed",
     "Check",
     "Comparison",
+    "Difference",
     "EvaluatedRows",
     "Explanation",
     "LiveQueries",

@@ -9,6 +9,7 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from plait.api.difference import Difference, would_add, would_drop
 from plait.api.html import html_line, html_table
 from plait.api.live import Changed, LiveQueries
 from plait.api.notebook import shown_anew
@@ -103,6 +104,20 @@ class Running:
     ) -> Tended:
         """Look after results now, as `plait.compact` does."""
         return self._run.compact(queries, wish(retain, older_than, dry_run))
+
+    def would_add(self, path: str | Path) -> Difference:
+        """What `add` would do, without doing it."""
+        from plait.language.limits import read_source
+
+        return would_add(self._state, read_source(Path(path)), Path(path).absolute().parent)
+
+    def would_add_text(self, text: str, name: str = "<sql>", base: Path | None = None) -> Difference:
+        """What `add_text` would do."""
+        return would_add(self._state, Source(name, text), base or Path.cwd())
+
+    def would_drop(self, *queries: str) -> Difference:
+        """What `drop` would do."""
+        return would_drop(self._state, queries)
 
     def _added(self, source: Source, folder: Path) -> Changed:
         from plait.runtime.changes import Addition

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from plait import language
 from plait.api.check import Check, counts_text, query_cells
+from plait.api.difference import Difference, against
 from plait.api.html import html_line, html_table
 from plait.api.plans import Comparison, Explanation, Plan
 from plait.api.rows import EvaluatedRows, ResultRows
@@ -140,6 +141,11 @@ class Session:
         statistics = self._sampled if sample else None
         reports = driver.compare(self.workload, planners, statistics=statistics)
         return Comparison([Plan(report) for report in reports])
+
+    def against(self, state: str | Path = DEFAULT_STATE) -> Difference:
+        """What it would take to let the system with that state folder, running or stopped, compute what is
+        declared here. Nothing is run or changed."""
+        return against(state, self.workload.texts)
 
     def evaluate(self, query: str, *, as_of_watermark: bool = False) -> EvaluatedRows:
         """The rows that a query means over the stored data.

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from plait.api.difference import Difference, would_add, would_drop
 from plait.api.live import Changed, LiveQueries
 from plait.api.running import published
 from plait.errors import Source, UserError
@@ -56,6 +57,20 @@ class System:
         with suppress(UserError):  # one that does not run has written what it knows
             self._ask({"do": "write statistics"})
         return analyse(self._state, query)
+
+    def would_add(self, path: str | Path) -> Difference:
+        """What `add` would do, without doing it."""
+        from plait.language.limits import read_source
+
+        return would_add(self._state, read_source(Path(path)), Path(path).absolute().parent)
+
+    def would_add_text(self, text: str, name: str = "<sql>", base: Path | None = None) -> Difference:
+        """What `add_text` would do."""
+        return would_add(self._state, Source(name, text), base or Path.cwd())
+
+    def would_drop(self, *queries: str) -> Difference:
+        """What `drop` would do."""
+        return would_drop(self._state, queries)
 
     def stop(self) -> None:
         """Let it end at the next batch boundary, and wait for that."""

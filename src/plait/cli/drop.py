@@ -8,6 +8,7 @@ from dataclasses import asdict
 import click
 
 from plait.api import attach
+from plait.cli.dry_run import checked_format, dry_format_option, dry_run_option, write_difference
 from plait.cli.invocation import folder_option, is_terminal, json_option, progress, write_json, write_result
 from plait.cli.results import QueryName
 from plait.errors import PlaitError
@@ -18,8 +19,19 @@ from plait.runtime import DEFAULT_STATE
 @click.argument("queries", metavar="QUERY...", nargs=-1, required=True, type=QueryName())
 @folder_option("--state", DEFAULT_STATE, "The state folder of the system.")
 @click.option("--yes", is_flag=True, help="Drop also what other queries read; they go on.")
+@dry_run_option
+@dry_format_option
 @json_option
-def command(queries: tuple[str, ...], state: str, yes: bool, as_json: bool) -> None:
+@click.pass_context
+def command(
+    context: click.Context,
+    queries: tuple[str, ...],
+    state: str,
+    yes: bool,
+    dry_run: bool,
+    output_format: str,
+    as_json: bool,
+) -> None:
     """Drop queries of a running system.
 
     All of them are one change. What they have given stays, and can be read. What was kept for them alone is
@@ -30,8 +42,15 @@ def command(queries: tuple[str, ...], state: str, yes: bool, as_json: bool) -> N
       plait drop gate_17
       plait drop gate_17 gate_18 --state /data/state
       plait drop read_by_others --yes
+      plait drop gate_17 --dry-run
     """
     system = attach(state)
+    shown = checked_format(context, output_format, as_json, dry_run)
+    if dry_run:
+        with progress("planning"):
+            difference = system.would_drop(*queries)
+        write_difference(difference, shown)
+        return
     try:
         with progress("dropping"):
             dropped = system.drop(*queries, sure=yes)

@@ -136,6 +136,21 @@ def format_or_json(context: click.Context, output_format: str, as_json: bool) ->
     return "json"
 
 
+def read_texts(files: tuple[str, ...]) -> list[tuple[Path, Source]]:
+    """The texts of files, each with the folder that its paths start from."""
+    from plait.api import sql_files
+    from plait.language.limits import read_source
+
+    texts: list[tuple[Path, Source]] = []
+    for file in files:
+        for each in sql_files(standard_input() if file == STANDARD else file):
+            if isinstance(each, Source):
+                texts.append((Path.cwd(), each))
+            else:
+                texts.append((each.absolute().parent, read_source(each)))
+    return texts
+
+
 def open_session(files: tuple[str, ...], output: str | None = None) -> Session:
     """What the files declare. Refuses an output that would overwrite one of them, or the data they name."""
     from plait import api

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import click
 
 from plait.api import Plan
+from plait.api.difference import against as api_against
+from plait.cli.dry_run import write_difference
 from plait.cli.invocation import (
     OneOf,
     files_argument,
@@ -17,6 +19,7 @@ from plait.cli.invocation import (
     open_session,
     output_option,
     progress,
+    read_texts,
     sample_option,
     terminal_width,
     write_json,
@@ -50,6 +53,11 @@ REFUSALS_SHOWN = 10
     show_default=True,
     help="json is the plan document, svg a picture, dot the same for Graphviz.",
 )
+@click.option(
+    "--against",
+    metavar="STATE",
+    help="Show what would change in the system with this state folder, running or stopped.",
+)
 @json_option
 @sample_option
 @output_option
@@ -61,6 +69,7 @@ def command(
     planner: str,
     compare: bool,
     output_format: str,
+    against: str | None,
     as_json: bool,
     sample: bool,
     output: str | None,
@@ -77,6 +86,11 @@ def command(
       plait plan queries.sql --compare
       plait plan queries.sql --format svg --output plan.svg
       plait plan queries.sql --json | jq '.cost'
+      plait plan more.sql --against plait-state
+
+    With --against STATE: what would start, stop and stay, what would happen to what is kept, and what that
+    would cost. A file that declares streams which the system knows is taken for a new version of all that it
+    computes: queries that are not in it would be dropped. Any other file is what would be added.
 
     Statistics that nobody declared are assumed, and the plan says so. Queries that the declared sites cannot
     carry are refused, and named on standard error; the exit code is 3 if none of the queries is left.
@@ -84,6 +98,13 @@ def command(
     output_format = format_or_json(context, output_format, as_json)
     if full and (compare or output_format != "text"):
         raise UserError("usage", "--full is for the text of one plan", hint="the other formats are complete")
+    if against is not None:
+        if compare or sample or full or is_given(context, "planner"):
+            raise UserError("usage", "--against goes by the system: it takes --format and --output alone")
+        with progress("planning"):
+            difference = api_against(against, read_texts(files))
+        write_difference(difference, output_format, output)
+        return 0
     if not compare:
         with open_session(files, output) as session, progress("planning"):
             plan = session.plan(planner, sample=sample)

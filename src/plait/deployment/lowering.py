@@ -198,6 +198,17 @@ def woven_fragments(results: Sequence[Result], catalog: Catalog) -> Iterator[Fra
             yield fragment(result, catalog)
 
 
+def woven_again(name: str, results: Sequence[Result], inputs: tuple[Input, ...]) -> Fragment:
+    """A fragment of one family, as it was made before over these inputs."""
+    scans = {each.stream.lower(): row_by_row(each.plan).scan for each in inputs}
+    found = families(((result.query, result.plan) for result in results), scans, tagged=False)
+    woven: list[Family] = [tuple(each) for each in found.selects]
+    woven += [tuple(each) for each in found.aggregates]
+    woven += [tuple(each) for each in found.joins]
+    (family,) = woven
+    return Fragment(name, tuple(results), inputs, Way.WOVEN, family=family)
+
+
 def _plans(results: Iterable[Result]) -> Iterator[Node]:
     return (result.plan for result in results)
 

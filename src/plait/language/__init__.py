@@ -6,6 +6,14 @@
 lists what may be written at all.
 """
 
-from plait.language.loading import load, load_after, load_text
+from plait.language.loading import (
+    declared_after,
+    declared_names,
+    load,
+    load_after,
+    load_text,
+    load_texts,
+)
+from plait.language.options import secret
 
-__all__ = ["load", "load_after", "load_text"]
+__all__ = ["declared_after", "declared_names", "load", "load_after", "load_text", "load_texts", "secret"]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from plait.catalog import Catalog
 from plait.errors import ErrorReport, PlaitError, Source, UserError
 from plait.language.attempts import Attempts
 from plait.language.bind import MOST_ERRORS, bind_queries
 from plait.language.catalog_builder import build_catalog
 from plait.language.limits import MAX_ERRORS, read_source
-from plait.language.statements import Statement, parse
+from plait.language.statements import CreateStream, CreateTable, Statement, parse
 from plait.workload import Workload
 
 # Errors of a name that nothing declares.
@@ -57,8 +58,27 @@ def load_after(known: Workload, source: Source, folder: Path) -> Workload:
     return _load([(folder, source)], [], known)
 
 
+def load_texts(texts: Sequence[tuple[Path, Source]]) -> Workload:
+    """The workload that texts declare together, each with the folder that its paths start from."""
+    return _load(texts, [])
+
+
+def declared_names(source: Source) -> set[str]:
+    """The keys of streams and tables that a text declares, as far as it can be read."""
+    return {each.name.key for each in parse(source)[0] if isinstance(each, CreateStream | CreateTable)}
+
+
+def declared_after(known: Catalog, source: Source, folder: Path) -> Catalog:
+    """The streams, tables and sites that there are after a text. Its queries are left out."""
+    statements, errors = parse(source)
+    declarations = build_catalog([(folder, statements)], Workload(known))
+    if errors or declarations.errors:
+        raise _report([*errors, *declarations.errors])
+    return declarations.catalog
+
+
 def _load(
-    sources: Iterable[tuple[Path, Source]], errors: list[PlaitError], known: Workload | None = None
+    sources: Sequence[tuple[Path, Source]], errors: list[PlaitError], known: Workload | None = None
 ) -> Workload:
     files: list[tuple[Path, list[Statement]]] = []
     for folder, source in sources:
@@ -70,7 +90,8 @@ def _load(
     errors += [*declarations.errors, *query_errors]
     if errors:
         raise _report(errors)
-    return Workload(declarations.catalog, queries)
+    texts = tuple((folder.absolute(), source) for folder, source in sources)
+    return Workload(declarations.catalog, queries, texts)
 
 
 def _report(errors: Sequence[PlaitError]) -> ErrorReport:

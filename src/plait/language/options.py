@@ -159,6 +159,17 @@ def _read_value(rule: OptionRule, item: WrittenOption, environment: Mapping[str,
     return secret
 
 
+def secret(template: str, environment: Mapping[str, str]) -> Secret:
+    """A secret again whose template was read before."""
+
+    def value(found: re.Match[str]) -> str:
+        if found[1] not in environment:
+            raise _unset(found[1])
+        return environment[found[1]]
+
+    return Secret(template, _VARIABLE.sub(value, template))
+
+
 def _variable(found: re.Match[str], item: WrittenOption, environment: Mapping[str, str]) -> str:
     name = found[1]
     if not found[0].endswith("}") or not NAME.fullmatch(name):
@@ -169,13 +180,16 @@ def _variable(found: re.Match[str], item: WrittenOption, environment: Mapping[st
             span=item.span,
         )
     if name not in environment:
-        raise UserError(
-            "unset-variable",
-            f"the variable {name} is not set in the environment",
-            hint=f"export {name}=… before you start plait",
-            span=item.span,
-        )
+        raise _unset(name).at(item.span)
     return environment[name]
+
+
+def _unset(name: str) -> UserError:
+    return UserError(
+        "unset-variable",
+        f"the variable {name} is not set in the environment",
+        hint=f"export {name}=… before you start plait",
+    )
 
 
 def _missing(

@@ -18,7 +18,8 @@ class BoxKind(Enum):
 
 @dataclass(frozen=True)
 class Box:
-    """`queries` are the names of those that need what is in the box; `members` what was folded into it."""
+    """`queries` are the names of those that need what is in the box; `members` what was folded into it.
+    `mark` says what a change would do to it: it `starts`, or `stops`."""
 
     id: str
     kind: BoxKind
@@ -30,6 +31,7 @@ class Box:
     shared: bool = False  # computed once for several queries
     minor: bool = False  # only rearranges the columns of what it reads
     members: tuple[str, ...] = ()
+    mark: str = ""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,12 @@ _SHAPES = {
 }
 _SHARED = 'shape=box, style="filled,bold", fillcolor="#dafbe1", color="#1a7f37"'
 
+# What comes later counts.
+_MARKS = {
+    "starts": ', penwidth=3, color="#1a7f37"',
+    "stops": ', style="filled,dashed", penwidth=2, color="#cf222e"',
+}
+
 
 def to_dot(diagram: Diagram) -> str:
     """The diagram as one `digraph`, sites as clusters."""
@@ -46,7 +52,7 @@ def to_dot(diagram: Diagram) -> str:
 def _node(box: Box) -> Iterator[str]:
     used = (f"for {len(box.queries):,} queries",) if box.shared else ()
     label = "\n".join((box.title, *box.lines, *used))
-    shape = _SHARED if box.shared else _SHAPES[box.kind]
+    shape = (_SHARED if box.shared else _SHAPES[box.kind]) + _MARKS.get(box.mark, "")
     yield f"{_quoted(box.id)} [label={_quoted(label)}, tooltip={_quoted(box.tooltip or box.title)}, {shape}];"
 
 

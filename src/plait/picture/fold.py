@@ -60,7 +60,7 @@ def _fold_queries(diagram: Diagram) -> Diagram:
     groups: defaultdict[Hashable, list[Box]] = defaultdict(list)
     for box in diagram.boxes:
         if box.kind is BoxKind.QUERY:
-            groups[(box.site, frozenset(before.get(box.id, ())))].append(box)
+            groups[(box.mark, box.site, frozenset(before.get(box.id, ())))].append(box)
     home = {box.id: group[0].id for group in groups.values() for box in group}
     return _merged(diagram, home, _several)
 
@@ -74,7 +74,7 @@ def _fold_alike(diagram: Diagram) -> Diagram:
         box = boxes[id_]
         inputs = frozenset(home[source] for source in before.get(id_, ()))
         # Sources stay apart: each of them has a name that the reader knows.
-        alike: Hashable = (box.kind, _noun(box), box.site, inputs) if inputs else id_
+        alike: Hashable = (box.mark, box.kind, _noun(box), box.site, inputs) if inputs else id_
         home[id_] = first_of.setdefault(alike, id_)
     return _merged(diagram, home, _several)
 
@@ -88,7 +88,7 @@ def _fold_by_distance(diagram: Diagram) -> Diagram:
     for id_ in sorted_by_flow(list(boxes), diagram.arrows):
         box = boxes[id_]
         distance[id_] = max((distance[source] + 1 for source in before.get(id_, ())), default=0)
-        alike: Hashable = (box.kind, _noun(box), box.site, distance[id_]) if distance[id_] else id_
+        alike: Hashable = (box.mark, box.kind, _noun(box), box.site, distance[id_]) if distance[id_] else id_
         home[id_] = first_of.setdefault(alike, id_)
     return _merged(diagram, home, _several)
 

@@ -73,6 +73,12 @@ text { font-family: system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans
 }
 """
 
+# Of pictures that show a change.
+_MARKS = """
+.starts { stroke: #1a7f37; stroke-width: 2.4; }
+.stops { stroke: #cf222e; stroke-width: 2; stroke-dasharray: 5 3; }
+"""
+
 _LEGEND = (
     ("stream", "stream"),
     ("table", "table"),
@@ -80,6 +86,8 @@ _LEGEND = (
     ("shared", "shared: computed once, for ×n queries"),
     ("flow", "flow between sites"),
     ("query", "query"),
+    ("operator starts", "would start"),
+    ("operator stops", "would stop"),
 )
 
 
@@ -115,6 +123,8 @@ def to_svg(diagram: Diagram) -> str:
     drawing = _drawing(diagram, measured)
     width = max(drawing.width, LEAST_WIDTH)
     styles = {m.style for m in measured.values()}
+    marks = {f"operator {box.mark}" for box in diagram.boxes if box.mark}
+    styles |= marks
     sections = [_header(diagram, width), drawing, _legend(styles, width), _refusals(diagram, width)]
     body: list[str] = []
     top = MARGIN
@@ -123,7 +133,7 @@ def to_svg(diagram: Diagram) -> str:
             body += [f'<g transform="translate({MARGIN:g} {top:.1f})">', *section.elements, "</g>"]
             top += section.height + SECTION_GAP
     full_width, full_height = width + 2 * MARGIN, top - SECTION_GAP + MARGIN
-    return svg_document(diagram.title, _STYLE, full_width, full_height, body)
+    return svg_document(diagram.title, _STYLE + _MARKS if marks else _STYLE, full_width, full_height, body)
 
 
 def _measured(box: Box) -> _Measured:
@@ -202,7 +212,7 @@ def _box(measured: _Measured, at: Rectangle) -> Iterator[str]:
     yield f"<title>{escaped(measured.box.tooltip or measured.box.title)}</title>"
     if measured.box.members:  # a pile
         yield _rectangle(Rectangle(at.left + 4, at.top + 4, at.width, at.height), measured.style, radius)
-    yield _rectangle(at, measured.style, radius)
+    yield _rectangle(at, f"{measured.style} {measured.box.mark}".rstrip(), radius)
     y = at.top + PADDING + 9
     yield text_element(at.left + PADDING, y, measured.title, "title")
     for line in measured.lines:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, assert_never
 
 from plait.batches import Processed
 from plait.deployment.fragments import Fragment, Way
@@ -26,6 +26,14 @@ from plait.machine import memory_shares
 from plait.observations import NOTHING, Meter
 from plait.plan.nodes import StreamScan
 from plait.runtime import results_folder
+from plait.runtime.change_stages import (
+    ChangeStage,
+    KeepStage,
+    SilenceStage,
+    StartStage,
+    StopStage,
+    stages_between,
+)
 from plait.runtime.checkpoint import Checkpoint
 from plait.runtime.descriptions import Descriptions
 from plait.runtime.fragment_run import Computation, FragmentRun, counts_of
@@ -51,7 +59,6 @@ from plait.spark.sources import Sources
 from plait.spark.trunk_files import TrunkFiles
 from plait.spark.trunk_rows import TrunkRows
 from plait.spark.woven import WovenComputation
-from plait.statistics import Statistics
 
 _LEAST_MEMORY_BYTES = 256 * 1024**2  # of a database
 
@@ -76,6 +83,7 @@ class Assembly:
         self._journals: list[Journal] = []
         self._versions: TableVersions | None = None
         self._trunks: dict[str, Trunk] = {}
+        self._held: dict[str, ExitStack] = {}  # what fragments have open
         self._write_frame = FrameWriter(session)
         self.recorder = _opened(Recorder(state.path / STATISTICS, self._gauges), opened)
         self._descriptions = Descriptions(self._meters)
@@ -90,9 +98,9 @@ class Assembly:
         self.outlets = queries.outlets
         record(self._state.path, self.outlets.values())
 
-    def describe(self, queries: QuerySet, planned_with: Mapping[str, Statistics]) -> None:
+    def describe(self, queries: QuerySet) -> None:
         """Let be known what the numbers are of that are observed."""
-        self.recorder.describe(lambda: self._descriptions.of(queries, planned_with))
+        self.recorder.describe(lambda: self._descriptions.of(queries))
 
     def load(self, queries: QuerySet, progress: RunProgress) -> Load:
         """How busy everything is."""
@@ -101,7 +109,8 @@ class Assembly:
         )
 
     def _meters(self, fragment: str) -> tuple[Meter, ...]:
-        return self._trunks[fragment].meters if fragment in self._trunks else ()
+        trunk = self._trunks.get(fragment)  # which may go meanwhile
+        return () if trunk is None else trunk.meters
 
     def _note(self, run: FragmentRun, processed: Processed, seconds: float) -> None:
         """What a batch has shown."""
@@ -149,20 +158,24 @@ class Assembly:
     def prepare(self, now: QuerySet, then: QuerySet) -> Prepared:
         """Make what another set needs, and leave what is there as it is. It can be taken back."""
         self._know(then)
-        before = {fragment.name: fragment for fragment in now.fragments}
         prepared = Prepared([], [], [])
         try:
-            for fragment in then.fragments:
-                earlier = before.get(fragment.name)
-                if earlier is None:
-                    prepared.begun.append(self._made(fragment, then))
-                elif earlier is not fragment:
-                    self._become(fragment)
-                    prepared.changed.append((fragment, self._publisher(fragment, then)))
-                elif any(result.query in then.silent for result in fragment.results):
-                    prepared.changed.append((fragment, self._publisher(fragment, then)))
-            kept = {fragment.name for fragment in then.fragments}
-            prepared.gone.extend(run for run in self.fragments if run.fragment.name not in kept)
+            for stage in stages_between(now, then):
+                fragment = stage.fragment
+                match stage:
+                    case StartStage():
+                        prepared.begun.append(self._made(fragment, then))
+                    case ChangeStage():
+                        self._become(fragment)
+                        prepared.changed.append((fragment, self._publisher(fragment, then)))
+                    case SilenceStage():
+                        prepared.changed.append((fragment, self._publisher(fragment, then)))
+                    case KeepStage():
+                        pass
+                    case StopStage():
+                        prepared.gone.append(self.run_of(fragment.name))
+                    case _:
+                        assert_never(stage)
         except BaseException:
             self.take_back(prepared, now)
             raise
@@ -175,9 +188,15 @@ class Assembly:
                 self._become(fragment)
                 self._trunks[fragment.name].let_go()
         for run in prepared.begun:
-            self._trunks.pop(run.fragment.name, None)
+            self.let_go(run)
         self.logs = {key: log for key, log in self.logs.items() if key in now.streams}
         self._know(now)
+
+    def let_go(self, run: FragmentRun) -> None:
+        """Close what a fragment has open that does not run any more."""
+        self._tables.forget(run.journal)
+        self._trunks.pop(run.fragment.name, None)
+        self._held.pop(run.fragment.name).close()
 
     def adopt(self, prepared: Prepared, then: QuerySet) -> list[StreamingWork]:
         """Be of the other set. What is new is returned, and has still to be started."""
@@ -226,10 +245,12 @@ class Assembly:
 
     def _made(self, fragment: Fragment, queries: QuerySet) -> FragmentRun:
         folder = self._state.fragment(fragment.name)
-        journal = _opened(Journal(folder.journal), self._opened)
+        held = self._held[fragment.name] = ExitStack()
+        self._opened.callback(held.close)
+        journal = _opened(Journal(folder.journal), held)
         self._journals.append(journal)
         publisher = self._publisher(fragment, queries)
-        computation = self._computation(fragment, folder)
+        computation = self._computation(fragment, folder, held)
         own = [key for key in fragment.streams if queries.read_by.get(key) == fragment.name]
         # Others may be looking at what is there.
         self.logs = {**self.logs, **{key: self._log(key, folder.checkpoint) for key in own}}
@@ -285,7 +306,7 @@ class Assembly:
         until = {query: batch for query, batch in queries.silent.items() if query in computed}
         return Publisher(own, shared, until)
 
-    def _computation(self, fragment: Fragment, folder: FragmentFolder) -> Computation:
+    def _computation(self, fragment: Fragment, folder: FragmentFolder, held: ExitStack) -> Computation:
         catalog, sources = self._catalog, self._sources
         if fragment.way is Way.NATIVE:
             return NativeComputation(fragment, catalog, sources, folder.beats)
@@ -295,12 +316,12 @@ class Assembly:
         scans = {key: each.scan for key, each in inputs.items()}
         streams = {key: catalog.stream(key) for key in scans}
         trunk = Trunk(_shared_queries(fragment), streams, scans, folder.database, self._most_rows)
-        self._trunks[fragment.name] = _opened(trunk, self._opened)
+        self._trunks[fragment.name] = _opened(trunk, held)
         self._share_memory()
         checkpoint = Checkpoint(folder.checkpoint)
         trunk.check_between(checkpoint.last_committed, checkpoint.last_planned)
         if all(map(sources.has_parquet_files, inputs)):
-            reader = _opened(Database(), self._opened)
+            reader = _opened(Database(), held)
             return TrunkFiles(inputs, catalog, sources, folder.beats, folder.checkpoint, reader, trunk)
         return TrunkRows(inputs, catalog, sources, folder.beats, trunk)
 

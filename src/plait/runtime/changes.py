@@ -9,7 +9,7 @@ with, and the batches before which dropped ones have given theirs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -25,6 +25,13 @@ class Addition:
 
     source: Source
     folder: Path
+
+    def to_json(self) -> dict[str, str]:
+        return {"name": self.source.name, "text": self.source.text, "folder": str(self.folder)}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Addition:
+        return cls(Source(str(document["name"]), str(document["text"])), Path(document["folder"]))
 
 
 @dataclass(frozen=True)
@@ -42,40 +49,36 @@ class Change:
     statistics: Statistics = NO_STATISTICS
 
     def to_json(self) -> dict[str, Any]:
-        text = None
-        if self.addition is not None:
-            text = {**asdict(self.addition.source), "folder": str(self.addition.folder)}
         return {
             "id": self.id,
-            "text": text,
+            "text": None if self.addition is None else self.addition.to_json(),
             "added": dict(self.added),
             "dropped": [*self.dropped],
             "batches": dict(self.batches),
-            "failed": {query: _told(error) for query, error in self.failed.items()},
+            "failed": {query: error_to_json(error) for query, error in self.failed.items()},
             "statistics": statistics_to_json(self.statistics),
         }
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Change:
         text = document["text"]
-        addition = None
-        if text is not None:
-            addition = Addition(Source(str(text["name"]), str(text["text"])), Path(text["folder"]))
         return cls(
             int(document["id"]),
-            addition,
+            None if text is None else Addition.from_json(text),
             {str(name): None if us is None else int(us) for name, us in document["added"].items()},
             tuple(map(str, document["dropped"])),
             {str(name): int(batch) for name, batch in document["batches"].items()},
-            {
-                str(query): ExternalError(
-                    error["code"], error["message"], detail=error["detail"], hint=error["hint"]
-                )
-                for query, error in document["failed"].items()
-            },
+            {str(query): error_from_json(error) for query, error in document["failed"].items()},
             statistics_from_json(document["statistics"]),
         )
 
 
-def _told(error: PlaitError) -> dict[str, str]:
+def error_to_json(error: PlaitError) -> dict[str, str]:
     return {"code": error.code, "message": error.message, "detail": error.detail, "hint": error.hint}
+
+
+def error_from_json(document: Mapping[str, str]) -> ExternalError:
+    """An error that was told before. By whose fault it was does not matter any more."""
+    return ExternalError(
+        document["code"], document["message"], detail=document["detail"], hint=document["hint"]
+    )

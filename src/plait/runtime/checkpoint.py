@@ -25,6 +25,12 @@ class Checkpoint:
     def last_committed(self) -> int | None:
         return _greatest(self.path / "commits")
 
+    def sweep(self) -> None:
+        """Remove what a kill has left of a first plan: Spark refuses to begin beside it."""
+        if self.last_planned is None:
+            for draft in (self.path / "offsets").glob(".*"):
+                draft.unlink()
+
     def watermark_us(self, batch: int) -> int | None:
         """The watermark that the batch closes windows by; None if there was no such batch."""
         file = self.path / "offsets" / str(batch)

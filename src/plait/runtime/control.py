@@ -160,3 +160,9 @@ def _short(path: Path) -> Iterator[str]:
         link = Path(folder) / "state"
         link.symlink_to(path.parent.absolute(), target_is_directory=True)
         yield str(link / path.name)
+
+
+def is_answered(path: Path) -> bool:
+    """Whether a system takes requests there."""
+    with socket.socket(socket.AF_UNIX) as connection, _short(path) as name:
+        return connection.connect_ex(name) == 0

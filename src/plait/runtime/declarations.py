@@ -86,8 +86,8 @@ def declarations_of(workload: Workload, fragments: Iterable[Fragment]) -> Declar
             tables |= {name.lower() for name in joined}
             queries[result.query.lower()] = _query_text(workload.query(result.query), result, fragment)
     return Declarations(
-        {key: _relation_text(catalog.stream(key)) for key in sorted(streams)},
-        {key: _relation_text(catalog.table(key)) for key in sorted(tables)},
+        {key: relation_text(catalog.stream(key)) for key in sorted(streams)},
+        {key: relation_text(catalog.table(key)) for key in sorted(tables)},
         queries,
         ways,
         sole_readers(fragments),
@@ -168,7 +168,7 @@ def _changed_lines(before: str, after: str) -> list[str]:
     return [f"  {line}" for line in islice(lines, 2, None) if not line.startswith("@@")]
 
 
-def _relation_text(relation: Relation) -> str:
+def relation_text(relation: Relation) -> str:
     facts: list[tuple[str, str]] = [
         ("column", f"{column.name} {column.storage or column.type}") for column in relation.columns
     ]

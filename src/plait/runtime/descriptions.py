@@ -16,7 +16,7 @@ from plait.observations import Meter
 from plait.plan.nodes import Aggregate, Node, StreamScan, TableScan, Window, sources_of
 from plait.runtime.observed import names_of_rates
 from plait.runtime.query_set import QuerySet
-from plait.statistics import NO_STATISTICS, Statistics, declared
+from plait.statistics import NO_STATISTICS, declared
 
 FRAGMENT = "fragment"
 QUERY = "query"
@@ -32,7 +32,7 @@ class Descriptions:
         self._meters = meters
         self._queries: dict[str, dict[str, Any]] = {}
 
-    def of(self, queries: QuerySet, planned_with: Mapping[str, Statistics]) -> dict[str, dict[str, Any]]:
+    def of(self, queries: QuerySet) -> dict[str, dict[str, Any]]:
         """All that describes a set of queries, each of which was planned with statistics beside what is
         declared."""
         catalog = queries.workload.catalog
@@ -41,7 +41,7 @@ class Descriptions:
         for fragment in queries.fragments:
             for result in fragment.results:
                 if result.query not in known:
-                    own = planned_with.get(result.query, NO_STATISTICS)
+                    own = queries.planned_with.get(result.query, NO_STATISTICS)
                     if id(own) not in models:
                         models[id(own)] = CostModel(catalog, declared(catalog).with_(own))
                     known[result.query] = _query(result, fragment, models[id(own)])

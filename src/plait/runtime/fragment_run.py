@@ -228,17 +228,20 @@ class FragmentRun(StreamingWork):
         """Counts and watermarks as the journal names them."""
         numbers: dict[str, int] = {}
         watermarks_us: dict[str, int] = {}
+        silent = self.publisher.silent(batch)
         for query, outcome in outcomes.items():
             if query not in self.counts:
                 continue
             counts = self.counts[query]
+            if outcome.watermark_us is not None:
+                watermarks_us[counts.watermark] = outcome.watermark_us
+            if query in silent:
+                continue
             numbers[counts.rows] = outcome.rows
             for stream, count in outcome.late_rows.items():
                 numbers[counts.late(stream.lower())] = count
             for place, failed in outcome.failed.items():
                 numbers[counts.failed(place)] = failed.rows
-            if outcome.watermark_us is not None:
-                watermarks_us[counts.watermark] = outcome.watermark_us
         by_spark = self._checkpoint.watermark_us(batch)
         if not watermarks_us and by_spark is not None:
             watermarks_us = {counts.watermark: by_spark for counts in self.counts.values()}

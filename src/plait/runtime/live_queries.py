@@ -8,7 +8,8 @@ all of it can be taken back, and after that a start finds it. `plait.runtime.que
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from threading import Thread
 
 from plait.catalog import Catalog
@@ -19,12 +20,19 @@ from plait.plan.nodes import Node, sources_of
 from plait.runtime.assembly import Assembly
 from plait.runtime.changes import Addition, Change
 from plait.runtime.fragment_run import FragmentRun
+from plait.runtime.manifest import Manifest
 from plait.runtime.observed import observed_statistics
+from plait.runtime.outlets import FILE as OUTLETS
+from plait.runtime.outlets import recorded
 from plait.runtime.query_set import Proposal, QuerySet
 from plait.runtime.refusals import check_apart, check_have_rows
-from plait.runtime.state import StateFolder
+from plait.runtime.settled import restored, settled
+from plait.runtime.state import StateFolder, damaged
 from plait.runtime.streaming_work import StreamingWork
 from plait.statistics import Statistics
+
+# How many changes are written down one by one before they are settled.
+MOST_CHANGES = 100
 
 
 class LiveQueries:
@@ -46,10 +54,7 @@ class LiveQueries:
         self._given = given
         self._start = start
         self._stop_limit_seconds = stop_limit_seconds
-        self._planned_with = {
-            name: change.statistics for change in state.manifest.changes for name in change.added
-        }
-        assembly.describe(queries, self._planned_with)
+        assembly.describe(queries)
 
     def observed(self, catalog: Catalog, plans: Sequence[Node]) -> Statistics:
         """What is known by now of streams, and of sub-plans of these plans."""
@@ -71,6 +76,7 @@ class LiveQueries:
             batches = self._next_batches(joining)
             change = Change(then.changes, addition, starts, (), batches, statistics=proposal.statistics)
             self._make(change, then)
+        self._settle()
         return change
 
     def drop(self, names: Sequence[str], *, sure: bool) -> Change:
@@ -88,6 +94,7 @@ class LiveQueries:
             then = self.now.without(dropped, batches)
             change = Change(then.changes, None, {}, dropped, batches)
             self._make(change, then)
+        self._settle()
         return change
 
     def stop(self, run: FragmentRun, failed: Mapping[str, PlaitError]) -> None:
@@ -98,6 +105,13 @@ class LiveQueries:
         told = {query: _stopped(query, error) for query, error in failed.items()}
         then = self.now.without(names, batches, told)
         self._make(Change(then.changes, None, {}, names, batches, told), then)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Let a long history be short: otherwise each change would take longer than the one before."""
+        if len(self._state.manifest.changes) >= MOST_CHANGES:
+            with suppress(ExternalError):  # a change was made, also if this has to be left to the next
+                self._state.settle(settled(self.now, self._state.manifest.declarations.queries))
 
     def _make(self, change: Change, then: QuerySet) -> None:
         """Take another set of queries for the one that there is: as a whole, or not at all."""
@@ -113,15 +127,22 @@ class LiveQueries:
             raise
         reach("change-recorded")
         self.now = then
-        self._planned_with |= dict.fromkeys(change.added, change.statistics)
         begun = self._assembly.adopt(prepared, then)
-        self._assembly.describe(then, self._planned_with)
+        self._assembly.describe(then)
         for run in prepared.gone:
             run.request_stop()
         self._start(begun)
         reach("change-made")
         for run in prepared.gone:
-            Thread(target=run.stop, args=(self._stop_limit_seconds,), daemon=True).start()
+            Thread(target=self._end, args=(run,), daemon=True).start()
+
+    def _end(self, run: FragmentRun) -> None:
+        """Wait for the end of a fragment that nobody needs, and remove it. A start removes what is left."""
+        run.stop(self._stop_limit_seconds)
+        if not run.is_active:
+            self._assembly.let_go(run)
+            if run.fragment.name not in self.now.kept:
+                self._state.remove(run.fragment.name)
 
     @contextmanager
     def _between_batches(self, fragments: Iterable[str]) -> Iterator[None]:
@@ -159,15 +180,24 @@ class LiveQueries:
         return {name: self._assembly.run_of(name).next_batch for name in fragments}
 
 
-def after_changes(first: QuerySet, state: StateFolder) -> QuerySet:
-    """The set that there was when the last run over a state ended."""
+def after_changes(first: QuerySet, manifest: Manifest, path: Path) -> QuerySet:
+    """The set that there was when the last run over a state ended, which is in that folder."""
     queries = first
-    for change in state.manifest.changes:
+    if manifest.settled is not None:
+        # Where the rows of queries came out that are gone stands there alone.
+        if not (path / OUTLETS).exists():
+            raise damaged(path, f"{OUTLETS} is missing")
+        outlets = recorded(path, first.arrangement.results)
+        missing = [name for name in manifest.settled.names if name not in outlets]
+        if missing:
+            raise damaged(path, f"{OUTLETS} does not say where the rows of `{missing[0]}` come out")
+        queries = restored(first, manifest.settled, outlets)
+    for change in manifest.changes:
         if change.addition is not None:
             known = change.statistics
             proposal = queries.proposed(change.addition, lambda *_, known=known: known)
             if {query.name for query in proposal.queries} != change.added.keys():
-                raise state.damaged(f"change {change.id} added other queries")
+                raise damaged(path, f"change {change.id} added other queries")
             queries = queries.with_added(proposal, change.added)
         else:
             queries = queries.without(change.dropped, change.batches, change.failed)

@@ -60,6 +60,13 @@ class Outlet:
 
         return arrow_schema(self.columns, self.types)
 
+    def below(self, results: Path, sink: Sink) -> Outlet:
+        """The same with that folder for all results, if the sink names no other."""
+        if self.folder is None or sink.target is not None:
+            return self
+        folder = results / self.folder.name
+        return replace(self, folder=folder.absolute(), destination=str(folder))
+
     def words(self, sink: Sink) -> str:
         """Where rows go, and how often each is there."""
         shared = ", with those of other queries" if self.is_shared else ""
@@ -228,7 +235,7 @@ def recorded(state: Path, results: Path | None = None) -> Mapping[str, Outlet]:
         raise UserError(
             "state-damaged",
             f"{file} does not say where results are",
-            hint="was it written by another version of Plait? remove it, and `plait run` writes it anew",
+            hint="was it written by another version of Plait? bring back a copy of the state folder",
         ) from None
     if results is None:
         return found

@@ -36,13 +36,16 @@ class Publisher:
         groups = [*(queries for queries, _ in shared), *((query,) for query in own)]
         self._group_of = {query: group for group, queries in enumerate(groups) for query in queries}
 
+    def silent(self, batch_id: int) -> frozenset[str]:
+        """The queries whose rows are left out of a batch."""
+        return frozenset(query for query, batch in self._until.items() if batch_id >= batch)
+
     def publish(self, batch_id: int, results: Sequence[BatchRows]) -> None:
         """Hand over the rows of a batch. Should that fail half way, all of it is done again: without the
         queries whose own places it fails by, if there are others."""
         group_of = self._group_of
         if self._until:
-            silent = {query: _NOBODY for query, batch in self._until.items() if batch_id >= batch}
-            group_of = {**group_of, **silent}
+            group_of = {**group_of, **dict.fromkeys(self.silent(batch_id), _NOBODY)}
         parts: dict[int, list[BatchRows]] = {}
         for result in results:
             for group, part in result.by_group(group_of):

@@ -68,9 +68,10 @@ class Arrangement:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Queries that could be added, as they would be computed. `known` is what later texts can use;
+    """Queries that a text could add, as they would be computed. `known` is what later texts can use;
     `statistics` are those that they were planned with, beyond what is declared."""
 
+    addition: Addition
     workload: Workload
     known: Workload
     results: tuple[Result, ...]
@@ -98,8 +99,10 @@ class QuerySet:
     """`workload` are the queries that are wanted, `fragments` what runs. `known` are streams, tables and
     queries by the names that texts know them by. `silent` are dropped queries that are still computed, with
     the batch from which on their rows are left out; `read_by` is who counts what a stream brings, where it is
-    a fragment; `outlets` and `sinks` are those of all queries that there ever were. `stopped` are queries
-    that failed, and nobody has dropped since."""
+    a fragment; `outlets` are those of all queries that there ever were, and `sinks` those of the queries that
+    are computed, as is `planned_with`: statistics beyond what is declared. `stopped` are queries that failed,
+    and nobody has dropped since. `once_read` are streams that are counted although nobody reads them any
+    more; `declaring` are the texts that have declared streams, tables and sites since the first."""
 
     arrangement: Arrangement
     workload: Workload
@@ -110,7 +113,10 @@ class QuerySet:
     silent: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     sinks: Mapping[str, Sink] = field(default_factory=lambda: MappingProxyType({}))
     changes: int = 0
+    planned_with: Mapping[str, Statistics] = field(default_factory=lambda: MappingProxyType({}))
     stopped: Mapping[str, StoppedQuery] = field(default_factory=lambda: MappingProxyType({}))
+    once_read: frozenset[str] = frozenset()
+    declaring: tuple[Addition, ...] = ()
 
     @classmethod
     def first(cls, arrangement: Arrangement, workload: Workload, fragments: tuple[Fragment, ...]) -> QuerySet:
@@ -120,8 +126,14 @@ class QuerySet:
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """The keys of all streams that are read."""
-        return tuple(sorted({key for each in self.fragments for key in each.streams}))
+        """The keys of all streams that are counted: those that are read, or were."""
+        return tuple(sorted({key for each in self.fragments for key in each.streams} | self.once_read))
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """The fragments that run, and those that are gone, but count what queries gave that have failed."""
+        gone = (each.fragment for each in self.stopped.values())
+        return frozenset((*(each.name for each in self.fragments), *gone))
 
     @property
     def results(self) -> dict[str, Result]:
@@ -149,6 +161,12 @@ class QuerySet:
         """What a text would add, planned with what was `observed` of streams and plans. All that can be
         refused by itself is."""
         loaded = language.load_after(self.known, addition.source, addition.folder)
+        return self.proposal_of(loaded, addition, observed)
+
+    def proposal_of(
+        self, loaded: Workload, addition: Addition, observed: Observed = _nothing_observed
+    ) -> Proposal:
+        """The same of queries that were read from a text."""
         if not loaded.queries:
             raise UserError(
                 "no-queries",
@@ -169,7 +187,7 @@ class QuerySet:
         statistics, deployment = self._planned(workload, observed)
         _check_admitted(deployment.refused)
         results = tuple(results_of(deployment, loaded.catalog))
-        return Proposal(workload, known, results, frozenset(for_spark(deployment)), statistics)
+        return Proposal(addition, workload, known, results, frozenset(for_spark(deployment)), statistics)
 
     def check_fits(self, proposal: Proposal, observed: Observed = _nothing_observed) -> None:
         """Refuse queries that sites and links cannot carry besides those that there are. What was accepted
@@ -223,7 +241,7 @@ class QuerySet:
             ]
             if results:
                 new += _begun(each, results, catalog)
-        new = [self._named(each) for each in new]
+        new = [self._named(each, number) for number, each in enumerate(new)]
         check_engines(new, proposal.workload, self.arrangement.engines)
         known_streams = {*self.streams}
         unread = {key: name for key, name in sole_readers(new).items() if key not in known_streams}
@@ -238,6 +256,10 @@ class QuerySet:
             outlets=outlets_of(workload, everything, self.arrangement.results, self.outlets),
             sinks={**self.sinks, **_sinks(proposal.workload)},
             changes=self.changes + 1,
+            planned_with={**self.planned_with, **dict.fromkeys(starts, proposal.statistics)},
+            declaring=self.declaring
+            if catalog == self.workload.catalog
+            else (*self.declaring, proposal.addition),
         )
 
     def _arranged(self, proposal: Proposal) -> tuple[Fragment, ...]:
@@ -255,10 +277,13 @@ class QuerySet:
         able = (each for each in self.fragments if each.way is Way.SHARED and read <= {*each.streams})
         return next(able, None)
 
-    def _named(self, new: Fragment) -> Fragment:
-        """Fragments of one query have its name, of which there is one; others are numbered by the change."""
+    def _named(self, new: Fragment, number: int) -> Fragment:
+        """Fragments of one query have its name, of which there is one; others are numbered within the change,
+        and by it."""
         names = {each.query for each in new.results}
-        return new if new.name in names else replace(new, name=f"{new.name}-{self.changes + 1}")
+        if new.name in names:
+            return new
+        return replace(new, name=f"{new.way}-{number}-{self.changes + 1}")
 
     def _unused_name(self, name: str) -> str:
         if name.lower() not in self.outlets:
@@ -321,10 +346,11 @@ class QuerySet:
                 left = [result for result in each.results if result.query not in dropped]
                 each = shared_fragment(each.name, left, self.workload.catalog, each.reasons, each.streams)
             elif gone:
-                silent |= dict.fromkeys(gone, batches[each.name])
+                silent = dict.fromkeys(gone, batches[each.name]) | silent  # what had failed was silent before
             is_wanted = any(result.query not in silent for result in each.results)
             if is_wanted or each.name in self.read_by.values():
                 fragments.append(each)
+        computed = {result.query for each in fragments for result in each.results}
         remaining = {key: query for key, query in self.workload.queries.items() if query.name not in dropped}
         known = {key: query for key, query in self.known.queries.items() if query.name not in dropped}
         return replace(
@@ -332,9 +358,12 @@ class QuerySet:
             workload=replace(self.workload, queries=remaining),
             known=replace(self.known, queries=known),
             fragments=tuple(fragments),
-            silent=silent,
+            silent={name: batch for name, batch in silent.items() if name in computed},
+            sinks={name: sink for name, sink in self.sinks.items() if name in computed},
             changes=self.changes + 1,
+            planned_with={name: own for name, own in self.planned_with.items() if name in computed},
             stopped=stopped,
+            once_read=frozenset(self.streams),
         )
 
 

@@ -40,13 +40,15 @@ from plait.runtime.declarations import declarations_of
 from plait.runtime.fragment_run import FragmentRun
 from plait.runtime.live_queries import LiveQueries, after_changes
 from plait.runtime.load import Load
+from plait.runtime.manifest import Phase
 from plait.runtime.outlets import Outlet
 from plait.runtime.query_set import Arrangement, QuerySet
 from plait.runtime.refusals import check_admitted, check_apart, check_have_rows, check_known
 from plait.runtime.reporting import report
+from plait.runtime.settled import Origin, settled
 from plait.runtime.sinks import MemorySink
 from plait.runtime.snapshot import RunProgress
-from plait.runtime.state import CONTROL, Phase, StateFolder
+from plait.runtime.state import CONTROL, StateFolder
 from plait.runtime.streaming_work import StreamingWork
 from plait.runtime.tended import Tended
 from plait.runtime.upkeep import Wish
@@ -142,7 +144,7 @@ class Run:
         with ExitStack() as opened:
             self._state = self._opened_state(first)
             opened.callback(self._state.close)
-            queries = after_changes(first, self._state)
+            queries = after_changes(first, self._state.manifest, self._state.path)
             catalog = queries.workload.catalog
             self._veil = Veil(queries.workload)
             ways = {each.name: str(each.way) for each in queries.fragments}
@@ -157,8 +159,12 @@ class Run:
             self._state.prepare(ways, queries.streams)
             self._assembly = Assembly(self._state, session, sources, opened, self._most_rows)
             self._assembly.begin(queries)
+            self._state.begin_with(self._origin)
             if self._state.is_new:
                 self._state.create()
+            elif self._state.manifest.changes:
+                self._state.settle(settled(queries, self._state.manifest.declarations.queries))
+            self._state.remove_others(queries.kept)
             self._live = LiveQueries(
                 queries, self._state, self._assembly, self._frames, self._start_new, STOP_LIMIT_SECONDS
             )
@@ -354,6 +360,11 @@ class Run:
             spark=self._spark_version,
             drain=self.extent.drain,
         )
+
+    @property
+    def _origin(self) -> Origin:
+        texts = tuple(Addition(source, folder) for folder, source in self._workload.texts)
+        return Origin(texts, self._arrangement.engines, self._arrangement.results.absolute())
 
     # What goes on
 

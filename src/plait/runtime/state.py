@@ -2,7 +2,8 @@
 
 ```
 STATE/plait-state.json                         what the state is of, how the set of queries has changed since
-                                               it was begun, and whether its streams have ended
+                                               it was begun, and whether its streams have ended; the texts
+                                               that it was begun with
 STATE/control.sock                             where a run takes requests, while it lives
 STATE/results.json                             where the rows of each query come out, for readers
 STATE/statistics.sqlite                        what was observed, as a time series
@@ -24,7 +25,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
 from shutil import rmtree
@@ -41,54 +41,17 @@ from plait.runtime.declarations import Declarations, difference
 from plait.runtime.folder_names import folder_name
 from plait.runtime.journal import Journal
 from plait.runtime.lock import FolderLock
+from plait.runtime.manifest import FORMAT, Manifest, Phase
 from plait.runtime.outlets import FILE as RESULTS
+from plait.runtime.settled import Origin, Settled
 from plait.runtime.state_key import LOCK, MANIFEST, StateKey
 from plait.runtime.statistics_file import FILE as STATISTICS
 
 CONTROL = "control.sock"
 SPARK_LOCK = "spark-lock"
 _FOLDERS = ("fragments", "streams", "tables")
-FORMAT = 10
 
 ANEW = "start anew with other --state and --results folders, or delete both"
-
-
-class Phase(StrEnum):
-    """How far the streams have come. Once they are declared to have ended, there is no way back."""
-
-    OPEN = "open"
-    DRAINING = "draining"
-    DRAINED = "drained"
-
-
-@dataclass(frozen=True)
-class Manifest:
-    id: str
-    plait: str
-    spark: str
-    planner: str
-    phase: Phase
-    declarations: Declarations
-    changes: tuple[Change, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "id": self.id,
-            "plait": self.plait,
-            "spark": self.spark,
-            "planner": self.planner,
-            "phase": self.phase,
-            **self.declarations.to_json(),
-            "changes": [change.to_json() for change in self.changes],
-        }
-
-    @classmethod
-    def from_json(cls, document: dict[str, Any]) -> Manifest:
-        id_, plait, spark, planner = (str(document[key]) for key in ("id", "plait", "spark", "planner"))
-        phase = Phase(document["phase"])
-        changes = tuple(map(Change.from_json, document["changes"]))
-        return cls(id_, plait, spark, planner, phase, Declarations.from_json(document), changes)
 
 
 @dataclass(frozen=True)
@@ -172,6 +135,18 @@ class StateFolder:
             lock.release()
             raise
 
+    @staticmethod
+    def look(path: Path) -> Manifest:
+        """What a state folder says of itself, while a run may be using it. Nothing is locked or written."""
+        document = _read_manifest(path)
+        if document is None:
+            raise UserError(
+                "no-state",
+                f"{path} is no state folder of a run",
+                hint="name the one that `plait run` writes to",
+            )
+        return _checked(path, document, spark=None)
+
     @property
     def id(self) -> str:
         return self.manifest.id
@@ -219,21 +194,29 @@ class StateFolder:
 
     def add(self, change: Change) -> None:
         """Write down a change: from now on it is there, whatever happens."""
-        self._change((*self.manifest.changes, change))
+        self._become(replace(self.manifest, changes=(*self.manifest.changes, change)))
 
-    def take_back(self, change: Change) -> None:
-        """Undo a change, of which no batch has seen anything."""
-        self._change(tuple(each for each in self.manifest.changes if each.id != change.id))
+    def settle(self, settled: Settled) -> None:
+        """Write down what all changes have led to, in their place. Where rows come out is written down
+        before."""
+        self._become(replace(self.manifest, changes=(), settled=settled))
+        reach("changes-settled")
 
-    def _change(self, changes: tuple[Change, ...]) -> None:
-        with _reported(self.path):
-            before = self.manifest
-            self.manifest = replace(before, changes=changes)
-            try:
-                self._write()
-            except BaseException:
-                self.manifest = before
-                raise
+    def begin_with(self, origin: Origin) -> None:
+        """Write down what the first set of queries is made of, of a new state when it is created."""
+        if origin != self.manifest.origin:
+            self._become(replace(self.manifest, origin=origin))
+
+    def _become(self, manifest: Manifest) -> None:
+        before = self.manifest
+        self.manifest = manifest
+        try:
+            with _reported(self.path):
+                if not self.is_new:
+                    self._write()
+        except BaseException:
+            self.manifest = before
+            raise
 
     def create(self) -> None:
         """Write down a new state, of which nothing has run. From now on runs go on with it."""
@@ -247,8 +230,17 @@ class StateFolder:
             self.manifest = replace(self.manifest, phase=phase)
             self._write()
 
-    def damaged(self, what: str) -> UserError:
-        return _damaged(self.path, what)
+    def remove(self, fragment: str) -> None:
+        """Remove what a fragment has left that is not there any more, as far as that can be done now."""
+        rmtree(self.fragment(fragment).path, ignore_errors=True)
+
+    def remove_others(self, fragments: Iterable[str]) -> None:
+        """Remove what fragments have left that are not there any more."""
+        kept = {self.fragment(name).path.name for name in fragments}
+        with _reported(self.path):
+            for path in (self.path / "fragments").iterdir():
+                if path.name not in kept:
+                    rmtree(path)
 
     def close(self) -> None:
         if self.is_new:
@@ -267,7 +259,7 @@ class StateFolder:
             folder = self.fragment(name)
             _check_batches(self.path, f"`{name}`", folder.checkpoint, folder.journal)
             if way == Way.SHARED and _has_finished(folder) and not folder.database.exists():
-                raise _damaged(self.path, f"of `{name}` the file {folder.database.name} is missing")
+                raise damaged(self.path, f"of `{name}` the file {folder.database.name} is missing")
         for name in streams:
             reader = read_by.get(name)
             source = self.stream(name)
@@ -279,7 +271,7 @@ def state_id(path: Path) -> str:
     """The id of a state, which nobody has to open."""
     document = _read_manifest(path)
     if document is None or "id" not in document:
-        raise _damaged(path, f"{MANIFEST} is missing")
+        raise damaged(path, f"{MANIFEST} is missing")
     return str(document["id"])
 
 
@@ -335,18 +327,18 @@ def _read_manifest(path: Path) -> dict[str, Any] | None:
     try:
         document = json.loads(content)
     except ValueError:
-        raise _damaged(path, f"{MANIFEST} is no JSON") from None
+        raise damaged(path, f"{MANIFEST} is no JSON") from None
     if not isinstance(document, dict):
-        raise _damaged(path, f"{MANIFEST} holds no object")
+        raise damaged(path, f"{MANIFEST} holds no object")
     return document
 
 
 def _check_not_begun(path: Path) -> None:
     if any(path.glob("*/*/checkpoint/offsets/*")):
-        raise _damaged(path, f"{MANIFEST} is missing")
+        raise damaged(path, f"{MANIFEST} is missing")
 
 
-def _checked(path: Path, document: dict[str, Any], spark: str) -> Manifest:
+def _checked(path: Path, document: dict[str, Any], spark: str | None) -> Manifest:
     if document.get("format") != FORMAT:
         written_by = document.get("plait")
         if written_by in (None, version("plait")):  # before a release, formats change within a version
@@ -355,10 +347,10 @@ def _checked(path: Path, document: dict[str, Any], spark: str) -> Manifest:
     try:
         manifest = Manifest.from_json(document)
     except (LookupError, ValueError, TypeError, AttributeError) as error:
-        raise _damaged(path, f"{MANIFEST} is incomplete: {error}") from None
+        raise damaged(path, f"{MANIFEST} is incomplete: {error}") from None
     if manifest.plait != version("plait"):
         raise _other_version(path, "Plait", manifest.plait, version("plait"))
-    if _minor(manifest.spark) != _minor(spark):
+    if spark is not None and _minor(manifest.spark) != _minor(spark):
         raise _other_version(path, "Spark", manifest.spark, spark)
     return manifest
 
@@ -439,11 +431,11 @@ def _check_batches(path: Path, whose: str, checkpoint_path: Path, journal_path: 
         journal.close()
     planned, committed = checkpoint.last_planned, checkpoint.last_committed
     if begun is not None and planned is None:
-        raise _damaged(path, f"of {whose} the checkpoint is missing")
+        raise damaged(path, f"of {whose} the checkpoint is missing")
     if begun is not None and planned is not None and begun > planned:
-        raise _damaged(path, f"of {whose} the checkpoint ends at batch {planned}, before batch {begun}")
+        raise damaged(path, f"of {whose} the checkpoint ends at batch {planned}, before batch {begun}")
     if committed is not None and (finished is None or finished < committed):
-        raise _damaged(
+        raise damaged(
             path, f"of {whose} the journal ends before batch {committed}, which Spark has committed"
         )
 
@@ -452,7 +444,7 @@ def _has_finished(folder: FragmentFolder) -> bool:
     return Checkpoint(folder.checkpoint).last_committed is not None
 
 
-def _damaged(path: Path, what: str) -> UserError:
+def damaged(path: Path, what: str) -> UserError:
     return UserError(
         "state-damaged",
         f"the state in {path} is damaged: {what}",

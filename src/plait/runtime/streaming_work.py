@@ -9,6 +9,7 @@ from threading import Lock
 
 from plait.errors import PlaitError
 from plait.failpoints import reach
+from plait.runtime.checkpoint import Checkpoint
 from plait.runtime.snapshot import QueryState
 from plait.spark.execution import Execution, Frame
 from plait.spark.failures import explained
@@ -33,6 +34,7 @@ class StreamingWork:
         """Begin to process batches; without a trigger, of what is there now."""
         name = f"{run_name}: {self.label}"
         self._trigger_seconds = trigger_seconds or 0.0
+        Checkpoint(self._checkpoint_path).sweep()
         self._execution = Execution(
             self._frame, name, self._checkpoint_path, self._process, trigger_seconds, self._batch_lock
         )

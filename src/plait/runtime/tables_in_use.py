@@ -7,7 +7,7 @@ journal's last batch names are let go.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from threading import Lock
 from typing import Protocol
@@ -26,7 +26,7 @@ class Versions(Protocol):
 class TablesInUse:
     """Shared by all queries of a run, which run their batches at the same time."""
 
-    def __init__(self, versions: Versions, journals: Sequence[Journal]) -> None:
+    def __init__(self, versions: Versions, journals: list[Journal]) -> None:
         self._versions = versions
         self._journals = journals
         self._lock = Lock()
@@ -43,6 +43,11 @@ class TablesInUse:
             if before and chosen != before:
                 self._versions.keep_only(self._in_use())
         return {table: self._versions.path(table, version) for table, version in chosen.items()}
+
+    def forget(self, journal: Journal) -> None:
+        """No batch of that journal runs again."""
+        with self._lock:
+            self._journals.remove(journal)
 
     def _in_use(self) -> Mapping[str, Collection[str]]:
         in_use: dict[str, set[str]] = defaultdict(set)

@@ -9,6 +9,7 @@ else are unlinked.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -172,10 +173,13 @@ class Tending:
             [each for each in facts if each.file.last > last],
         )
 
-    def _settled_through(self, fragment: str) -> int:
-        """The last batch that Spark will not run again, whatever happens."""
-        checkpoint = Checkpoint(self._state / "fragments" / folder_name(fragment) / "checkpoint")
-        committed = checkpoint.last_committed
+    def _settled_through(self, fragment: str) -> float:
+        """The last batch that Spark will not run again, whatever happens. Of a fragment that is gone it runs
+        none."""
+        folder = self._state / "fragments" / folder_name(fragment)
+        if not folder.exists():
+            return math.inf
+        committed = Checkpoint(folder / "checkpoint").last_committed
         return -1 if committed is None else committed - _BATCHES_LEFT
 
     def _facts(self, file: BatchFile) -> Facts:

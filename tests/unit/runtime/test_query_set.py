@@ -10,8 +10,9 @@ import pytest
 from plait import language
 from plait.deployment.fragments import Way
 from plait.deployment.lowering import Engines, fragments
-from plait.errors import PlaitError, Source, UserError
+from plait.errors import ExternalError, PlaitError, Source, UserError
 from plait.planners import driver
+from plait.runtime.change_stages import KeepStage, SilenceStage, StopStage, stages_between
 from plait.runtime.changes import Addition, Change
 from plait.runtime.declarations import declarations_of
 from plait.runtime.live_queries import after_changes
@@ -146,6 +147,21 @@ def test_refusals() -> None:
         added(on_spark, rows)
 
 
+def test_what_has_failed_stays_silent_from_then_on_and_counted() -> None:
+    twos = ONES.replace("ones", "twos").replace("k = 1", "k = 2")
+    queries = added(a_set(SUMS, engines=Engines.SPARK), ONES + twos)
+    woven = places(queries)["ones"]
+    failed = queries.without(["ones"], {woven: 5}, {"ones": ExternalError("disk", "full")})
+    assert failed.silent == {"ones": 5}
+    ended = failed.without(["twos"], {woven: 7})
+    assert woven not in places(ended).values()
+    assert woven in ended.kept
+    assert woven not in ended.without(["ones"], {}).kept
+    dropped = failed.without(["ones"], {woven: 9})  # batches that run again leave out what they did
+    assert dropped.silent == {"ones": 5}
+    assert dropped.stopped == {}
+
+
 def test_a_change_is_read_as_it_was_written() -> None:
     change = Change(
         3,
@@ -171,7 +187,7 @@ def started_again(first: QuerySet, change: Change, path: Path) -> QuerySet:
         state.create()
         state.add(change)
     with closing(opened()) as state:
-        return after_changes(first, state)
+        return after_changes(first, state.manifest, state.path)
 
 
 def test_what_was_observed_decides_about_what_is_added_and_is_found_again(tmp_path: Path) -> None:
@@ -226,3 +242,31 @@ def test_what_was_accepted_is_not_refused_by_a_start() -> None:
     """A change that is in the state is made again whatever it is thought to cost by now."""
     limited = a_set(SUMS, streams=SMALL_SITE + FAST)
     assert set(added(limited, OTHER_GROUPS).results) == {"sums", "more"}
+
+
+def test_a_stream_is_counted_once_it_was_read() -> None:
+    rows = OTHER.replace("other", "rows")
+    counts = "CREATE CONTINUOUS QUERY counts AS SELECT count(*) AS n FROM r [RANGE 1 MINUTE];"
+    both = added(a_set(SUMS, engines=Engines.SPARK), rows + counts)
+    assert "r" not in both.read_by  # but has an intake
+    left = both.without(["rows", "counts"], {"rows": 1, "counts": 1})
+    assert left.streams == ("r", "s")
+    assert added(left, OTHER).read_by == both.read_by
+
+
+def test_families_that_come_together_have_their_own_names() -> None:
+    alike = [
+        f"CREATE CONTINUOUS QUERY {s}{n} AS SELECT k FROM {s} WHERE k = {n};" for s in "sr" for n in (1, 2)
+    ]
+    after = added(a_set(SUMS, engines=Engines.SPARK), "".join(alike))
+    names = [each.name for each in after.fragments]
+    assert len(names) == len({*names}) == 3
+
+
+def test_fragments_of_queries_that_were_dropped_before_are_left_alone() -> None:
+    queries = added(a_set(SUMS, engines=Engines.SPARK), ONES)
+    dropped = queries.without(["sums"], {"sums": 3})
+    first = stages_between(queries, dropped)
+    assert [type(stage) for stage in first] == [SilenceStage, KeepStage]
+    again = stages_between(dropped, dropped.without(["ones"], {"ones": 5}))
+    assert [type(stage) for stage in again] == [KeepStage, StopStage]

@@ -21,7 +21,8 @@ from plait.plan.nodes import sources_of
 from plait.rewrite import canonicalise
 from plait.runtime.declarations import Declarations, declarations_of
 from plait.runtime.journal import Journal
-from plait.runtime.state import FORMAT, Phase, StateFolder
+from plait.runtime.manifest import FORMAT, Phase
+from plait.runtime.state import StateFolder
 from plait.runtime.state_key import LOCK, MANIFEST
 
 READINGS = (

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
+from shutil import rmtree
 from threading import Event
 
 import duckdb
@@ -154,6 +155,17 @@ def test_what_spark_may_run_again_is_left_alone(tmp_path: Path) -> None:
     for commit in ("1", "0"):
         (place.commits / commit).unlink()
     assert not place.tend(Keeping(age_us=1)).is_something
+
+
+def test_of_a_fragment_that_is_gone_nothing_runs_again(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    for batch in range(4):
+        place.publish(batch)
+    rmtree(place.state / "fragments" / "f")
+    before = place.rows()
+    assert place.tend().merged_files == 4
+    assert place.files == ["000000000-000000003.parquet"]
+    assert place.rows() == before
 
 
 def test_a_batch_that_was_merged_is_not_published_again(tmp_path: Path) -> None:

@@ -102,18 +102,7 @@ class Trunk:
     ) -> list[_Computed]:
         """Queries in groups, over those columns of the streams, or the ones that are handed over now."""
         parts = {name: query.part for name, query in self._state.queries().items() if query.part is not None}
-        by_streams: dict[frozenset[str], list[SharedQuery]] = {}
-        for query in queries:
-            read = frozenset(name.lower() for name in sources_of(query.plan)[0])
-            by_streams.setdefault(read, []).append(query)
-        return [
-            _Computed(
-                read,
-                tuple(query.name for query in members),
-                Group(f"g_{identity.of_streams(read)}_", members, scans or self._scans, parts),
-            )
-            for read, members in by_streams.items()
-        ]
+        return _computed(queries, scans or self._scans, parts)
 
     @property
     def meters(self) -> tuple[Meter, ...]:
@@ -260,6 +249,34 @@ class Trunk:
                 numbered = table.append_column("id", pa.array(range(table.num_rows), pa.int64()))
                 named[key] = given.enter_context(self._database.given(numbered))
             return group.late_rows(self._database, named)
+
+
+def state_tables(
+    queries: Sequence[SharedQuery], scans: Mapping[str, StreamScan]
+) -> dict[str, frozenset[str]]:
+    """The columns of all tables that queries need which come together, by the tables' names."""
+    return {
+        table.name: frozenset(table.columns)
+        for each in _computed(queries, scans, {})
+        for table in each.group.tables()
+    }
+
+
+def _computed(
+    queries: Sequence[SharedQuery], scans: Mapping[str, StreamScan], parts: Mapping[str, str]
+) -> list[_Computed]:
+    by_streams: dict[frozenset[str], list[SharedQuery]] = {}
+    for query in queries:
+        read = frozenset(name.lower() for name in sources_of(query.plan)[0])
+        by_streams.setdefault(read, []).append(query)
+    return [
+        _Computed(
+            read,
+            tuple(query.name for query in members),
+            Group(f"g_{identity.of_streams(read)}_", members, scans, parts),
+        )
+        for read, members in by_streams.items()
+    ]
 
 
 def _tables(computed: Iterable[_Computed]) -> list[StateTable]:
