@@ -10,6 +10,7 @@ import pytest
 from plait import language
 from plait.benchmarks.sharing import aggregates, joins, live
 from plait.deployment.deployment import Deployment
+from plait.deployment.explain import sharing
 from plait.planners import driver
 
 FOLDER = Path("data")
@@ -58,6 +59,11 @@ def test_two_cores_carry_what_the_benchmark_runs_on_them(sql: str) -> None:
     deployment = planned(sql, 2)
     assert not deployment.refused
     assert deployment.cost.cores < 2
+
+
+def test_windows_save_what_the_first_page_says() -> None:
+    shared = sharing(planned(windows(200, 50_000), None))
+    assert (round(shared.cores, 2), round(shared.unshared_cores)) == (0.36, 40)
 
 
 def test_queries_that_share_nothing_are_charged_for_themselves() -> None:
