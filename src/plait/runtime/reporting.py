@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from time import time
+from typing import Any
 
 from plait.deployment.describe import failing_text
 from plait.deployment.fragments import Result
@@ -31,6 +32,29 @@ def report(now: QuerySet, assembly: Assembly, seconds: float, trigger_seconds: f
     ]
     queries += [_stopped(each, assembly) for each in now.stopped.values()]
     return RunProgress(seconds, now_us, tuple(streams.values()), tuple(queries), trigger_seconds)
+
+
+def listed(now: QuerySet, progress: RunProgress) -> list[dict[str, Any]]:
+    """The queries of a set, how they run, and since when."""
+    known = {query.name: query for query in progress.queries}
+    computed = {result.query: (each.name, result) for each in now.fragments for result in each.results}
+    computed |= {name: (each.fragment, each.result) for name, each in now.stopped.items()}
+    queries = [*now.workload.queries.values(), *(each.query for each in now.stopped.values())]
+    return [
+        {
+            "name": query.name,
+            "way": str(known[query.name].way),
+            "fragment": computed[query.name][0],
+            "after_us": computed[query.name][1].after_us,
+            "state": str(known[query.name].state),
+            "rows": known[query.name].rows,
+            "failed": [each.to_json() for each in known[query.name].failed],
+            "results": known[query.name].results,
+            "reads": list(query.reads),
+        }
+        for query in queries
+        if query.name in known and query.name in computed
+    ]
 
 
 def in_declared_order(
