@@ -20,6 +20,8 @@ from plait.runtime.waiting import Waiting, waiting
 from plait.sharing.failing import checks
 from plait.workload import Workload
 
+_SILENT_S = 10.0  # so long a stream may pause before that is told
+
 
 def report(now: QuerySet, assembly: Assembly, seconds: float, trigger_seconds: float | None) -> RunProgress:
     workload = now.workload
@@ -77,6 +79,7 @@ def _stream(log: StreamLog, assembly: Assembly, now_us: int) -> StreamProgress:
         bad_folder=log.folder.bad if bad else None,
         ahead_us=max(0, (log.rows_watermark_us or 0) - now_us),
         changed_files=tuple(shown(log.stream, file) for file in log.changed_files()),
+        silent_since_us=now_us - int(log.silent_s * 1e6) if log.silent_s >= _SILENT_S else None,
     )
 
 
