@@ -149,6 +149,33 @@ def test_no_planner_costs_more_than_independent(planner: str, name: str) -> None
 
 
 @every_planner
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT k FROM a WHERE v = {n}",
+        "SELECT k, count(*) AS c FROM a [RANGE {n} MINUTES SLIDE 1 MINUTE] GROUP BY k",
+        "SELECT a.v FROM a [RANGE 1 MINUTE], b [RANGE {n} SECONDS] WHERE a.k = b.k AND a.k = {n}",
+    ],
+    ids=["filters", "windows", "joins"],
+)
+def test_what_is_computed_as_one_is_charged_as_one(planner: str, query: str) -> None:
+    """No two operators of these queries are equal, but for those that read and prune."""
+    streams = STREAMS.replace(", site = 'here'", "").replace(", site = 'there'", "")
+    queries = [f"CREATE CONTINUOUS QUERY q{n} AS {query.format(n=n)};" for n in range(1, 21)]
+    alone = [driver.plan(language.load_text(streams + each), planner).deployment for each in queries]
+    together = driver.plan(language.load_text(streams + "".join(queries)), planner).deployment
+    apart_cores = sum(each.cost.cores for each in alone)
+    if not PLANNERS[planner].shares:
+        assert together.cost.cores == pytest.approx(apart_cores)
+        return
+    (family,) = together.shared
+    operators = sum(operator.cores for operator in together.operators)
+    assert together.cost.cores < operators < apart_cores
+    assert together.cost.cores > family.cores_used
+    assert together.sites[0].cores_used == pytest.approx(together.cost.cores)
+
+
+@every_planner
 def test_without_any_resources_nothing_is_admitted(planner: str) -> None:
     report = planned(planner, "next to no cores")
     assert report.status is PlanningStatus.INFEASIBLE

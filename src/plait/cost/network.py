@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from enum import Enum
 from heapq import heappop, heappush
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from plait.catalog import Catalog, Link, Relation, Site
@@ -78,6 +78,16 @@ class Network:
         for (source, target), link in sorted(self.links.items()):
             self._outgoing[source].append((target, link.latency_us or 0))
         self._routes: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {}
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether there can be too little of anything."""
+        of_sites = (
+            (site.cores, site.memory_bytes, site.in_bytes_per_s, site.out_bytes_per_s)
+            for site in self.sites.values()
+        )
+        of_links = (link.bandwidth_bytes_per_s for link in self.links.values())
+        return any(limit is not None for limit in chain(*of_sites, of_links))
 
     def name_of(self, site: str) -> str:
         return self._by_key[site.lower()]

@@ -13,13 +13,15 @@ workload and the cost model, which a document alone does not have.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
-from math import isclose, lcm
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import fsum, isclose, lcm
 from typing import Any
 
 RELATIVE_TOLERANCE = 1e-6
 MICROSECONDS = 1_000_000
 MOST_COUNTED = 100_000  # edges of the windows of a tree
+
+FAMILIES = ("trees", "joins", "selections")  # queries that are computed as one
 
 Document = Mapping[str, Any]
 
@@ -39,18 +41,20 @@ def recost(document: Document) -> dict[str, float]:
         costs.update({f"{path}/input_rows_per_s/{index}": rows for index, rows in enumerate(read)})
         costs[f"{path}/output_rows_per_s"] = given
         costs[f"{path}/cores"] = cores
-        used[f"sites/{operator['site']}/cores_used"] += cores
         used[f"sites/{operator['site']}/memory_bytes_used"] += operator["state_bytes"]
-        used["cost/cores"] += cores
         used["cost/state_rows"] += operator["state_rows"]
         used["cost/state_bytes"] += operator["state_bytes"]
+    needed = _needed(document)
+    carried = _carriers(document, needed)
+    parts = [(each["site"], costs[f"operators/{each['id']}/cores"]) for each in _uncarried(document, carried)]
+    for kind, index, family in _families(document):
+        size = _family(document, kind, family, needed, carried)
+        costs.update({f"{kind}/{index}/{name}": value for name, value in size.items()})
+        parts.append((family["site"], _charge(family["engine"], size)))
+    for site, cores in parts:
+        used[f"sites/{site}/cores_used"] += cores
+        used["cost/cores"] += cores
         costs["cost/bottleneck_cores"] = max(costs.get("cost/bottleneck_cores", 0.0), cores)
-    for index, tree in enumerate(document["trees"]):
-        for name, value in _tree(document, tree).items():
-            costs[f"trees/{index}/{name}"] = value
-    for index, join in enumerate(document["joins"]):
-        for name, value in _shared_join(document, join).items():
-            costs[f"joins/{index}/{name}"] = value
     for index, flow in enumerate(document["flows"]):
         stream = streams[flow["stream"]]
         hop = (flow["from"], flow["to"])
@@ -84,19 +88,89 @@ def overloads(document: Document) -> Iterator[str]:
         yield from _overload(name, link["bandwidth_bytes_per_s"], link["bytes_per_s_used"])
 
 
-def _tree(document: Document, tree: Document) -> dict[str, float]:
-    operators = [each for each in document["operators"] if each["id"] in tree["operators"]]
+def _families(document: Document) -> Iterator[tuple[str, int, Document]]:
+    """All trees, joins and selections."""
+    for kind in FAMILIES:
+        yield from ((kind, index, family) for index, family in enumerate(document[kind]))
+
+
+def _needed(document: Document) -> dict[str, dict[str, Document]]:
+    """The operators that each admitted query needs, by their ids."""
+    by_output = {each["output"]: each for each in document["operators"]}
+    needed: dict[str, dict[str, Document]] = {}
+    for query in document["queries"]:
+        found: dict[str, Document] = {}
+        streams = [query["stream"]] if query["admitted"] else []
+        while streams:
+            operator = by_output[streams.pop()]
+            if operator["id"] not in found:
+                found[operator["id"]] = operator
+                streams += operator["inputs"]
+        needed[query["name"]] = found
+    return needed
+
+
+def _carriers(document: Document, needed: Mapping[str, Mapping[str, Document]]) -> dict[str, str]:
+    """Operators that families stand for, by their ids, with the first query that needs them: no scans, and
+    all queries that need them are in families at their sites."""
+    sites = {query: family["site"] for _, _, family in _families(document) for query in family["queries"]}
+    first: dict[str, str] = {}
+    others: set[str] = set()
+    for query, operators in needed.items():
+        for id_, operator in operators.items():
+            first.setdefault(id_, query)
+            if operator["kind"] == "scan" or operator["site"] != sites.get(query):
+                others.add(id_)
+    return {id_: query for id_, query in first.items() if id_ not in others}
+
+
+def _uncarried(document: Document, carried: Collection[str]) -> Iterator[Document]:
+    return (each for each in document["operators"] if each["id"] not in carried)
+
+
+def _charge(engine: str, size: Mapping[str, float]) -> float:
+    """What a family is charged: on Spark with reading, elsewhere no more than the operators that it stands
+    for."""
+    if engine == "spark":
+        return size["cores/spark"] + size["reading_cores"]
+    return min(size[f"cores/{engine}"], size["apart_cores"])
+
+
+def _family(
+    document: Document,
+    kind: str,
+    family: Document,
+    needed: Mapping[str, Mapping[str, Document]],
+    carried: Mapping[str, str],
+) -> dict[str, float]:
+    below = {id_: each for query in family["queries"] for id_, each in needed[query].items()}
+    rate = sum(each["output_rows_per_s"] for each in below.values() if each["kind"] == "scan")
+    operators = [below[id_] for id_ in family["operators"]]
+    if kind == "trees":
+        size = _tree(document, operators, rate)
+    else:
+        size = _shared(document, "window join" if kind == "joins" else "select", operators, rate)
+    return {
+        **size,
+        "reading_cores": _reading_cores(document, rate),
+        "apart_cores": fsum(
+            each["cores"] for id_, each in below.items() if carried.get(id_) in family["queries"]
+        ),
+    }
+
+
+def _tree(document: Document, operators: Sequence[Document], rate: float) -> dict[str, float]:
     windows = {
         (window["range_us"], window["slide_us"], window["offset_us"])
         for each in operators
         for window in each["windows"]
     }
-    rate = _source_rate(document, tree["operators"])
     overlap = sum(range_us / slide_us for range_us, slide_us, _ in windows)
     slides_s = [each["windows"][0]["slide_us"] / MICROSECONDS for each in operators]
     groups = max(each["output_rows_per_s"] * slide for each, slide in zip(operators, slides_s, strict=True))
     finals = sum(each["output_rows_per_s"] for each in operators)
-    partials = min(rate, tree["edges_per_s"] * groups)
+    edges = _edges_per_s(windows)
+    partials = min(rate, edges * groups)
     cores = {
         f"cores/{engine}": (
             rate * unit["row_us"] + partials * overlap * unit["merge_us"] + finals * unit["final_us"]
@@ -106,11 +180,10 @@ def _tree(document: Document, tree: Document) -> dict[str, float]:
     }
     return {
         "rate_rows_per_s": rate,
-        "edges_per_s": _edges_per_s(windows),
+        "edges_per_s": edges,
         "overlap": overlap,
         "groups": groups,
         "finals_per_s": finals,
-        "reading_cores": _reading_cores(document, rate),
         **cores,
     }
 
@@ -130,33 +203,20 @@ def _edges_per_s(windows: Collection[tuple[int, int, int]]) -> float:
     return len(edges) * MICROSECONDS / cycle_us
 
 
-def _shared_join(document: Document, join: Document) -> dict[str, float]:
-    operators = [each for each in document["operators"] if each["id"] in join["operators"]]
-    read = _source_rate(document, join["operators"])
+def _shared(document: Document, kind: str, operators: Iterable[Document], read: float) -> dict[str, float]:
     given = sum(each["output_rows_per_s"] for each in operators)
-    units = {engine: kinds["window join"] for engine, kinds in document["unit_costs"]["engines"].items()}
+    units = {engine: kinds[kind] for engine, kinds in document["unit_costs"]["engines"].items()}
     cores = {
         f"cores/{engine}": (read * unit["input_us_per_row"] + given * unit["output_us_per_row"])
         / MICROSECONDS
         for engine, unit in units.items()
     }
-    reading = _reading_cores(document, read)
-    return {"input_rows_per_s": read, "output_rows_per_s": given, "reading_cores": reading, **cores}
+    return {"input_rows_per_s": read, "output_rows_per_s": given, **cores}
 
 
 def _reading_cores(document: Document, read: float) -> float:
     scan = document["unit_costs"]["engines"]["spark"]["scan"]
     return float(read * scan["output_us_per_row"] / MICROSECONDS)
-
-
-def _source_rate(document: Document, operators: Collection[str]) -> float:
-    """Of all sources that operators are computed from, each source once."""
-    by_output = {each["output"]: each for each in document["operators"]}
-    rates = {stream["id"]: stream["rate_rows_per_s"] for stream in document["streams"]}
-    reached = {each["output"] for each in document["operators"] if each["id"] in operators}
-    while more := {stream for output in reached for stream in by_output[output]["inputs"]} - reached:
-        reached |= more
-    return float(sum(rates[output] for output in reached if by_output[output]["kind"] == "scan"))
 
 
 def _overload(name: str, limit: float | None, used: float) -> Iterator[str]:
@@ -187,13 +247,12 @@ def _stated(document: Document) -> Iterator[tuple[str, float]]:
             yield f"{path}/input_rows_per_s/{index}", rows
         yield f"{path}/output_rows_per_s", operator["output_rows_per_s"]
         yield f"{path}/cores", operator["cores"]
-    for kind in ("trees", "joins"):
-        for index, shared in enumerate(document[kind]):
-            for key, value in shared.items():
-                if isinstance(value, float):
-                    yield f"{kind}/{index}/{key}", value
-            for engine, cores in shared["cores"].items():
-                yield f"{kind}/{index}/cores/{engine}", cores
+    for kind, index, family in _families(document):
+        for key, value in family.items():
+            if isinstance(value, float):
+                yield f"{kind}/{index}/{key}", value
+        for engine, cores in family["cores"].items():
+            yield f"{kind}/{index}/cores/{engine}", cores
     for index, flow in enumerate(document["flows"]):
         yield f"flows/{index}/bytes_per_s", flow["bytes_per_s"]
     for site in document["sites"]:

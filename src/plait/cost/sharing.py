@@ -1,4 +1,5 @@
-"""What queries cost that are computed together, on each engine that can: trees of windows, and joins.
+"""What queries cost that are computed together, on each engine that can: trees of windows, joins, and
+selections of rows.
 
 A tree (aggregates paper, §3) takes in λ rows a second and makes partials of them; each partial goes into as
 many windows as overlap, Ω, and the windows give finals:
@@ -7,7 +8,8 @@ many windows as overlap, Ω, and the windows give finals:
     cores = (λ · row + partials_per_s · Ω · merge + finals_per_s · final) / 1,000,000
 
 with E, the edges a second of all windows, and Ω, the sum of range / slide over them. A join takes its rows
-in and gives its combinations, as any operator does (Eq. 4 of the federation paper).
+in and gives its combinations, as any operator does (Eq. 4 of the federation paper), and so does a selection,
+which is one pass over a stream for all queries that filter it likewise.
 
 The engines are chosen for a **group** at once: the families (trees and joins) of queries that are connected
 by the streams they read. The database computes them in one StreamingQuery, which reads each stream once. A
@@ -66,9 +68,11 @@ def tree_cores(size: TreeSize, unit_costs: UnitCosts) -> dict[str, float]:
     }
 
 
-def join_cores(input_rows_per_s: float, output_rows_per_s: float, unit_costs: UnitCosts) -> dict[str, float]:
-    """By engine."""
-    units = {engine: unit_costs.of(engine, OperatorKind.WINDOW_JOIN) for engine in (SPARK, DUCKDB)}
+def shared_cores(
+    kind: OperatorKind, input_rows_per_s: float, output_rows_per_s: float, unit_costs: UnitCosts
+) -> dict[str, float]:
+    """Of a join or a selection, by engine."""
+    units = {engine: unit_costs.of(engine, kind) for engine in (SPARK, DUCKDB)}
     return {
         engine: (input_rows_per_s * unit.input_us_per_row + output_rows_per_s * unit.output_us_per_row)
         / MICROSECONDS

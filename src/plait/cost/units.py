@@ -75,7 +75,9 @@ UNCALIBRATED = UnitCosts(
                     OperatorKind.UNION: UnitCost(0.1, 0.0),
                 }
             ),
-            DUCKDB: MappingProxyType({OperatorKind.WINDOW_JOIN: UnitCost(1.0, 0.2)}),
+            DUCKDB: MappingProxyType(
+                {OperatorKind.SELECT: UnitCost(0.2, 0.1), OperatorKind.WINDOW_JOIN: UnitCost(1.0, 0.2)}
+            ),
         }
     ),
     MappingProxyType({SPARK: TreeUnitCost(10.0, 8.0, 5.0), DUCKDB: TreeUnitCost(2.0, 0.8, 1.0)}),

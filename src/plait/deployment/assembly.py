@@ -16,6 +16,7 @@ from plait.cost.model import CostModel, OperatorCost
 from plait.cost.network import Network, Resource, ResourceKind
 from plait.cost.sizes import MICROSECONDS, Size
 from plait.cost.units import SPARK
+from plait.deployment.charging import ROUNDING, Charge, Charges
 from plait.deployment.deployment import (
     Cost,
     DeployedQuery,
@@ -31,8 +32,6 @@ from plait.plan.nodes import Node, StreamScan, TableScan, WindowSpecification
 from plait.plan.signature import signature
 from plait.space import OperatorKind, Step
 
-ROUNDING = 1e-9  # sums of many floating-point numbers are not exact
-
 
 class UnreachableError(Exception):
     """A stream cannot get to a site."""
@@ -43,30 +42,31 @@ class UnreachableError(Exception):
 
 @dataclass(frozen=True)
 class Overload:
-    """A resource that does not suffice."""
+    """A resource that does not suffice. `company` says with whom a query is charged for it, if it is."""
 
     resource: Resource
     needed: float
     used: float
     limit: float
+    company: str = ""
 
     def __str__(self) -> str:
         show = self.resource.show
         free = max(0.0, self.limit - self.used)
+        needed = f"needs {self.resource.amount(self.needed)}"
         return (
-            f"needs {self.resource.amount(self.needed)}, with {show(free)} of {show(self.limit)} left: "
-            f"{show(self.needed - free)} too much"
+            f"{f'{self.company} it {needed} more' if self.company else needed}, "
+            f"with {show(free)} of {show(self.limit)} left: {show(self.needed - free)} too much"
         )
 
 
 class Usage:
-    """What operators and flows take of each site and link."""
+    """What operators and flows take of each site and link, cores aside."""
 
     def __init__(self) -> None:
         self.taken: defaultdict[Resource, float] = defaultdict(float)
 
     def add_operator(self, operator: Operator) -> None:
-        self.taken[Resource(ResourceKind.CORES, operator.site)] += operator.cores
         self.taken[Resource(ResourceKind.MEMORY, operator.site)] += operator.state_bytes
 
     def add_flow(self, flow: Flow) -> None:
@@ -80,11 +80,12 @@ class Usage:
 
 
 class Assembly:
-    """All that is decided so far."""
+    """All that is decided so far; `charges` says what queries take of the sites' cores."""
 
-    def __init__(self, network: Network, cost: CostModel) -> None:
+    def __init__(self, network: Network, cost: CostModel, charges: Charges) -> None:
         self.network = network
         self.cost = cost
+        self.charges = charges
         self.usage = Usage()
         self.streams: dict[str, DeployedStream] = {}
         self.operators: dict[str, Operator] = {}
@@ -106,7 +107,7 @@ class Assembly:
             self._sites(),
             self._links(),
             Cost(
-                cores=sum(operator.cores for operator in operators),
+                cores=sum(self.charges.cores.values()),
                 bottleneck_cores=max((operator.cores for operator in operators), default=0.0),
                 network_bytes_per_s=sum(flow.bytes_per_s for flow in flows),
                 network_bytes_in_transit=sum(
@@ -130,7 +131,7 @@ class Assembly:
             SiteUse(
                 site.name,
                 site.cores,
-                used(ResourceKind.CORES, site.name),
+                self.charges.cores[site.name],
                 site.memory_bytes,
                 used(ResourceKind.MEMORY, site.name),
                 site.in_bytes_per_s,
@@ -163,6 +164,7 @@ class Draft:
         self.assembly = assembly
         self.scope = scope
         self.usage = Usage()
+        self.charge = Charge({})
         self.cores = 0.0
         self.network_bytes_per_s = 0.0
         self.state_bytes = 0.0
@@ -185,10 +187,21 @@ class Draft:
 
     def origin(self, id_: str) -> str:
         """The site where a stream is produced."""
-        return (self._operators.get(id_) or self.assembly.operators[id_]).site
+        return self._producer(id_).site
 
     def is_available(self, id_: str, site: str) -> bool:
         return site in self._available[id_] or site in self.assembly.available.get(id_, ())
+
+    def operators_of(self, id_: str) -> list[Operator]:
+        """All operators that a stream needs, the last first."""
+        found: dict[str, Operator] = {}
+        stack = [id_]
+        while stack:
+            operator = self._producer(stack.pop())
+            if operator.id not in found:
+                found[operator.id] = operator
+                stack.extend(operator.inputs)
+        return list(found.values())
 
     def is_joined(self, inputs: frozenset[str]) -> bool:
         return (self.scope, inputs) in self.assembly.joined
@@ -254,13 +267,26 @@ class Draft:
             self.network_bytes_per_s += bytes_per_s
             self.usage.add_flow(flow)
 
+    def charge_for(self, query: str, id_: str) -> None:
+        """The draft is to answer a query by a stream."""
+        self.charge = self.assembly.charges.of(query, self.operators_of(id_))
+
     def overload(self) -> Overload | None:
         """The resource that the draft would exceed most, in proportion to what there is of it."""
+        assembly = self.assembly
+        taken = [
+            (resource, needed, assembly.usage.taken[resource], "")
+            for resource, needed in self.usage.taken.items()
+        ]
+        taken += [
+            (Resource(ResourceKind.CORES, site), needed, assembly.charges.cores[site], self.charge.company)
+            for site, needed in self.charge.cores.items()
+        ]
         overloads = []
-        for resource, needed in self.usage.taken.items():
-            limit, used = self.assembly.network.limit(resource), self.assembly.usage.taken[resource]
+        for resource, needed, used, company in taken:
+            limit = assembly.network.limit(resource)
             if limit is not None and used + needed > limit * (1 + ROUNDING):
-                overloads.append(Overload(resource, needed, used, limit))
+                overloads.append(Overload(resource, needed, used, limit, company))
         return max(overloads, key=lambda o: (o.used + o.needed) / o.limit, default=None)
 
     def commit(self) -> None:
@@ -272,6 +298,7 @@ class Draft:
         assembly.plans.update(self._plans)
         assembly.joined |= self._joined
         assembly.usage.add(self.usage)
+        assembly.charges.add(self.charge)
         for signature_, sites in self._made.items():
             assembly.made.setdefault((self.scope, signature_), {}).update(sites)
         for id_, sites_with_it in self._available.items():
@@ -325,6 +352,9 @@ class Draft:
         self.state_bytes += operator.state_bytes
         self.usage.add_operator(operator)
         return id_
+
+    def _producer(self, id_: str) -> Operator:
+        return self._operators.get(id_) or self.assembly.operators[id_]
 
     def _sources(self, inputs: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(sorted({source for each in inputs for source in self.stream(each).sources}))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-from plait.cost.units import UnitCosts
+from plait.cost.units import SPARK, UnitCosts
 from plait.plan.nodes import Node, WindowSpecification
 from plait.space import OperatorKind
 from plait.workload import Query
@@ -83,37 +83,55 @@ class Operator:
 
 
 @dataclass(frozen=True)
-class Tree:
-    """Window aggregates, by their operators' ids, that share partials at a site. `cores` says what the tree
-    costs on each engine, from the size that stands beside (`cost.sharing.TreeSize`), and `reading_cores` what
-    it takes to read its sources once more, as Spark would; `engine` is the one that computes it."""
+class Shared:
+    """Queries that are computed as one at a site, and the operators, by their ids, that are one in it.
+
+    `cores` says what that costs on each engine, `reading_cores` what it takes to read its sources once more,
+    as Spark would; `engine` is the one that computes it. `apart_cores` is what the operators take that it
+    stands for: those at its site that such queries alone need, sources aside.
+    """
 
     site: str
     engine: str
     queries: tuple[str, ...]
     operators: tuple[str, ...]
+    cores: Mapping[str, float]
+    reading_cores: float
+    apart_cores: float
+
+    @property
+    def cores_used(self) -> float:
+        """What it is charged for the operators: in the database never more than they would be."""
+        if self.engine == SPARK:
+            return self.cores[SPARK] + self.reading_cores
+        return min(self.cores[self.engine], self.apart_cores)
+
+
+@dataclass(frozen=True)
+class Tree(Shared):
+    """Window aggregates that share partials; their size is that of `cost.sharing.TreeSize`."""
+
     rate_rows_per_s: float
     edges_per_s: float
     overlap: float
     groups: float
     finals_per_s: float
-    cores: Mapping[str, float]
-    reading_cores: float
 
 
 @dataclass(frozen=True)
-class SharedJoin:
-    """Joins, by their operators' ids, that are one at a site, by the greatest ranges. `cores` says what that
-    costs on each engine, `reading_cores` what it takes to read its sources once more."""
+class SharedJoin(Shared):
+    """Joins that are one, by the greatest ranges."""
 
-    site: str
-    engine: str
-    queries: tuple[str, ...]
-    operators: tuple[str, ...]
     input_rows_per_s: float
     output_rows_per_s: float
-    cores: Mapping[str, float]
-    reading_cores: float
+
+
+@dataclass(frozen=True)
+class SharedSelection(Shared):
+    """Filters and projections that are one pass over a stream; the operators are the last of each query."""
+
+    input_rows_per_s: float
+    output_rows_per_s: float
 
 
 @dataclass(frozen=True)
@@ -154,8 +172,9 @@ class LinkUse:
 
 @dataclass(frozen=True)
 class Cost:
-    """`cores` is Eq. 6 of the federation paper, `bottleneck_cores` Eq. 5; `network_bytes_in_transit` is the
-    network usage of the hierarchical paper (rate × latency), as far as latencies are declared."""
+    """`cores` is Eq. 6 of the federation paper, `bottleneck_cores` Eq. 5, with what is computed as one in
+    place of the operators that it stands for; `network_bytes_in_transit` is the network usage of the
+    hierarchical paper (rate × latency), as far as latencies are declared."""
 
     cores: float
     bottleneck_cores: float
@@ -167,8 +186,8 @@ class Cost:
 
 @dataclass(frozen=True)
 class Deployment:
-    """`plans` says for each signature what its streams mean. `trees` and `joins` are what queries have in
-    common beyond equal operators."""
+    """`plans` says for each signature what its streams mean. `trees`, `joins` and `selections` are what
+    queries have in common beyond equal operators."""
 
     queries: tuple[DeployedQuery, ...]
     streams: tuple[DeployedStream, ...]
@@ -181,6 +200,7 @@ class Deployment:
     plans: Mapping[str, Node] = field(repr=False)
     trees: tuple[Tree, ...] = ()
     joins: tuple[SharedJoin, ...] = ()
+    selections: tuple[SharedSelection, ...] = ()
 
     @cached_property
     def stream_by_id(self) -> Mapping[str, DeployedStream]:
@@ -192,8 +212,8 @@ class Deployment:
         return {operator.output: operator for operator in self.operators}
 
     @property
-    def shared(self) -> tuple[Tree | SharedJoin, ...]:
-        return (*self.trees, *self.joins)
+    def shared(self) -> tuple[Shared, ...]:
+        return (*self.trees, *self.joins, *self.selections)
 
     @property
     def admitted(self) -> tuple[DeployedQuery, ...]:

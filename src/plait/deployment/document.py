@@ -18,7 +18,9 @@ from plait.deployment.deployment import (
     Flow,
     LinkUse,
     Operator,
+    Shared,
     SharedJoin,
+    SharedSelection,
     SiteUse,
     StreamKind,
     Tree,
@@ -31,10 +33,10 @@ from plait.space import OperatorKind
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-VERSION = 1
+VERSION = 2
 
 Json: TypeAlias = dict[str, Any]
-_Shared = TypeVar("_Shared", Tree, SharedJoin)
+_Shared = TypeVar("_Shared", bound=Shared)
 
 
 def deployment_to_json(deployment: Deployment) -> Json:
@@ -56,6 +58,7 @@ def tables_to_json(deployment: Deployment) -> Json:
         "links": [_link_to_json(link) for link in deployment.links],
         "trees": [_shared_to_json(tree) for tree in deployment.trees],
         "joins": [_shared_to_json(join) for join in deployment.joins],
+        "selections": [_shared_to_json(selection) for selection in deployment.selections],
         "cost": _by_field(deployment.cost),
         "unit_costs": _unit_costs_to_json(deployment.unit_costs),
     }
@@ -84,7 +87,8 @@ def deployment_from_json(document: Mapping[str, Any]) -> Deployment:
             sites=tuple(SiteUse(**site) for site in document["sites"]),
             links=tuple(_link_from_json(link) for link in document["links"]),
             trees=tuple(_shared_from_json(Tree, tree) for tree in document["trees"]),
-            joins=tuple(_shared_from_json(SharedJoin, join) for join in document.get("joins", ())),
+            joins=tuple(_shared_from_json(SharedJoin, join) for join in document["joins"]),
+            selections=tuple(_shared_from_json(SharedSelection, each) for each in document["selections"]),
             cost=Cost(**document["cost"]),
             unit_costs=_unit_costs_from_json(document["unit_costs"]),
             plans=parse_plans(document["plans"]),
@@ -164,7 +168,7 @@ def _window_from_json(window: Mapping[str, Any] | None) -> WindowSpecification |
             raise ValueError(f"no such window: {kind}")
 
 
-def _shared_to_json(shared: Tree | SharedJoin) -> Json:
+def _shared_to_json(shared: Shared) -> Json:
     return {
         **_by_field(shared),
         "queries": list(shared.queries),

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from plait.deployment.deployment import Deployment, LinkUse, SharedJoin, SiteUse, Tree
-from plait.quantity_text import bytes_per_s_text, bytes_text, number_text
+from plait.deployment.charging import charged_alone
+from plait.deployment.deployment import Deployment, LinkUse, Shared, SiteUse
+from plait.deployment.family_sizes import FamilyKind, kind_of
+from plait.quantity_text import bytes_per_s_text, bytes_text, counted, number_text
 
 _WOVEN_SHOWN = 5
+_WORDS = {FamilyKind.TREE: "windows", FamilyKind.JOIN: "joins", FamilyKind.SELECTION: "filters"}
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """What operators have in common: as deployed, and as if every query ran the same operators for itself."""
+    """What queries have in common: as deployed, and as if each were computed the same way by itself."""
 
     operators: int
     shared_operators: int
@@ -34,7 +37,7 @@ def sharing(deployment: Deployment) -> Sharing:
         shared_operators=sum(len(users) > 1 for users in users_of.values()),
         cores=deployment.cost.cores,
         unshared_operators=sum(len(users) for users in users_of.values()),
-        unshared_cores=sum(operator.cores * len(users_of[operator.id]) for operator in deployment.operators),
+        unshared_cores=sum(charged_alone(deployment).values()),
     )
 
 
@@ -44,7 +47,7 @@ def summary(deployment: Deployment, refusals: int | None = None) -> str:
     lines = [
         f"queries    {len(deployment.admitted):,} admitted, {len(deployment.refused):,} refused",
         f"operators  {shared.operators:,}, of which {shared.shared_operators:,} serve several queries",
-        f"cores      {number_text(cost.cores)}, the busiest operator {number_text(cost.bottleneck_cores)}",
+        f"cores      {number_text(cost.cores)}, the busiest part {number_text(cost.bottleneck_cores)}",
         f"state      {number_text(cost.state_rows)} rows, {bytes_text(cost.state_bytes)}",
     ]
     if len(deployment.sites) > 1:
@@ -75,16 +78,25 @@ def summary(deployment: Deployment, refusals: int | None = None) -> str:
     return "\n".join(lines)
 
 
-def _by_size(shared: Tree | SharedJoin) -> tuple[int, str]:
+def _by_size(shared: Shared) -> tuple[int, str]:
     return -len(shared.queries), shared.queries[0]
 
 
-def _woven_cells(shared: Tree | SharedJoin) -> list[str]:
-    first, *others = shared.queries
-    kind = "windows" if isinstance(shared, Tree) else "joins"
-    cores = sorted(shared.cores.items(), key=lambda each: each[0] != shared.engine)
-    costs = [f"{number_text(each)} cores in {engine}" for engine, each in cores]
-    return [f"{kind} of {first} and {len(others):,} more", f"in {shared.engine}", ", ".join(costs)]
+def _woven_cells(shared: Shared) -> list[str]:
+    """What is one, what it is charged, where it is computed, and what it would cost elsewhere."""
+    others = counted(len(shared.queries) - 1, "other")
+    kind = _WORDS[kind_of(shared)]
+    cores = f"{number_text(shared.cores_used)} cores"
+    if shared.cores_used < shared.apart_cores:
+        cores += f" instead of {number_text(shared.apart_cores)}"
+    elsewhere = [
+        f"{number_text(each)} in {engine}" for engine, each in shared.cores.items() if engine != shared.engine
+    ]
+    return [
+        f"{kind} of {shared.queries[0]} and {others}",
+        cores,
+        f"in {shared.engine}; {', '.join(elsewhere)}",
+    ]
 
 
 def _site_cells(site: SiteUse) -> list[str]:

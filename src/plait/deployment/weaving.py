@@ -1,59 +1,65 @@
-"""What the queries of a deployment have in common beyond equal operators: trees of windows, and joins that
-differ in constants and ranges. Each is computed once, by the engine with which all queries that are connected
-by streams take the shortest time (`cost.sharing`), of those that can."""
+"""What the queries of a deployment have in common beyond equal operators: trees of windows, joins that differ
+in constants and ranges, and selections of rows. Each is computed once. Trees and joins are computed by the
+engine with which all queries that are connected by streams take the shortest time (`cost.sharing`), of those
+that can, unless the sites have not the cores for it; selections by the database."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import TypeVar
+from math import fsum
+from typing import Protocol, TypeAlias, TypeVar
 
 from plait.catalog import Catalog
-from plait.cost.sharing import Family, Group, TreeSize, for_spark, join_cores, reading_cores, tree_cores
+from plait.cost.recost import RELATIVE_TOLERANCE
+from plait.cost.sharing import Family, Group, for_spark, reading_cores
 from plait.cost.units import DUCKDB, SPARK
+from plait.deployment import charging
+from plait.deployment.charging import carriers, charged, sources_among
 from plait.deployment.deployment import (
     DeployedQuery,
     Deployment,
     Operator,
+    Shared,
     SharedJoin,
+    SharedSelection,
     StreamKind,
     Tree,
 )
+from plait.deployment.family_sizes import FamilyKind, FamilySize
 from plait.deployment.native_lowering import is_in_milliseconds, is_native
 from plait.expressions.types import TIMESTAMP
-from plait.plan.nodes import Field, Node, StreamScan, TickWindow, sources_of, walk_plan
-from plait.sharing.families import families
+from plait.plan.nodes import Field, Node, StreamScan, sources_of, walk_plan
+from plait.sharing.families import Families, families
 from plait.sharing.joins import WovenJoin
 from plait.sharing.patterns import Selection, selection_of
 from plait.sharing.trees import WovenAggregate
-from plait.space import OperatorKind
-from plait.windows.edges import edges_of, edges_per_s
 
 # Each partial goes to all windows that hold it. A window that holds more of them is left to the database.
 MAX_TICKS_A_PIECE = 10_000
 
-_Shared = TypeVar("_Shared", Tree, SharedJoin)
+# The operators that queries need, by the query's name.
+_Needed: TypeAlias = Mapping[str, Sequence[Operator]]
+_Shared = TypeVar("_Shared", bound=Shared)
+
+
+class _Woven(Protocol):
+    @property
+    def query(self) -> str: ...
 
 
 def woven(deployment: Deployment, catalog: Catalog) -> Deployment:
-    """The deployment with its trees and shared joins."""
-    queries = {query.name: query for query in deployment.admitted}
-    plans = {name: plan_of(deployment, query) for name, query in queries.items()}
+    """The deployment with its trees, shared joins and selections, and charged for them."""
+    plans = {query.name: plan_of(deployment, query) for query in deployment.admitted}
+    needed = {query.name: deployment.operators_of(query) for query in deployment.admitted}
     found = families(plans.items(), whole_scans(plans.values(), catalog))
-    trees = [
-        _tree(deployment, site, operators)
-        for family in found.aggregates
-        for site, operators in _by_site(
-            deployment, (queries[member.query] for member in family), OperatorKind.AGGREGATE
-        )
-    ]
-    joins = [
-        _join(deployment, site, operators)
-        for family in found.joins
-        for site, operators in _by_site(
-            deployment, (queries[member.query] for member in family), OperatorKind.WINDOW_JOIN
-        )
-    ]
+    gathered = {kind: [*_at_sites(kind, members, needed)] for kind, members in _by_kind(found).items()}
+    sites = {query: site for each in gathered.values() for site, queries in each for query in queries}
+    carried = carriers(needed, sites)
+    family = _Making(deployment, carried)
+    trees = [family.tree(*each) for each in gathered[FamilyKind.TREE]]
+    joins = [family.join(*each) for each in gathered[FamilyKind.JOIN]]
+    selections = [family.selection(*each) for each in gathered[FamilyKind.SELECTION]]
     able = {
         each.query
         for family in found.aggregates
@@ -67,8 +73,41 @@ def woven(deployment: Deployment, catalog: Catalog) -> Deployment:
         and _are_one_on_spark([each.selections for each in family])
         for each in family
     }
+    in_database = charged(
+        replace(deployment, trees=tuple(trees), joins=tuple(joins), selections=tuple(selections)), carried
+    )
     chosen = _queries_for_spark(deployment, [*trees, *joins], plans, able)
-    return replace(deployment, trees=_on_engines(trees, chosen), joins=_on_engines(joins, chosen))
+    on_engines = charged(
+        replace(in_database, trees=_on_engines(trees, chosen), joins=_on_engines(joins, chosen)), carried
+    )
+    return on_engines if has_cores(on_engines) else in_database
+
+
+def has_cores(deployment: Deployment) -> bool:
+    """Whether no site lacks cores for what is computed there."""
+    return all(
+        site.cores is None or site.cores_used <= site.cores * (1 + RELATIVE_TOLERANCE)
+        for site in deployment.sites
+    )
+
+
+def family_of(plans: Mapping[str, Node], catalog: Catalog) -> dict[str, charging.Family]:
+    """Which family each query is in, of those that are in one, by name."""
+    found = families(plans.items(), whole_scans(plans.values(), catalog))
+    return {
+        member.query: charging.Family(kind, number)
+        for kind, of_kind in _by_kind(found).items()
+        for number, family in enumerate(of_kind)
+        for member in family
+    }
+
+
+def _by_kind(found: Families) -> dict[FamilyKind, Sequence[Sequence[_Woven]]]:
+    return {
+        FamilyKind.TREE: found.aggregates,
+        FamilyKind.JOIN: found.joins,
+        FamilyKind.SELECTION: found.selects,
+    }
 
 
 def can_weave_window(member: WovenAggregate) -> bool:
@@ -134,67 +173,75 @@ def connected(plans: Mapping[str, Node]) -> list[list[str]]:
     return [members for _, members in groups]
 
 
-def _by_site(
-    deployment: Deployment, queries: Iterable[DeployedQuery], kind: OperatorKind
-) -> Iterator[tuple[str, Mapping[str, Sequence[Operator]]]]:
-    """The operators of a kind of each query, by the site of the last of them."""
-    found: dict[str, dict[str, list[Operator]]] = {}
-    for query in queries:
-        operators = [each for each in deployment.operators_of(query) if each.kind is kind]
-        found.setdefault(operators[0].site, {})[query.name] = operators
-    yield from found.items()
+def _at_sites(
+    kind: FamilyKind, families: Iterable[Sequence[_Woven]], needed: _Needed
+) -> Iterator[tuple[str, _Needed]]:
+    """Families, each at the sites where its queries have the last of what is one in it."""
+    for family in families:
+        found: dict[str, dict[str, Sequence[Operator]]] = {}
+        for member in family:
+            operators = needed[member.query]
+            found.setdefault(kind.own(operators)[0].site, {})[member.query] = operators
+        yield from found.items()
 
 
-def _tree(deployment: Deployment, site: str, queries: Mapping[str, Sequence[Operator]]) -> Tree:
-    """In the database, until an engine is chosen."""
-    operators = {each.id: each for members in queries.values() for each in members}
-    windows = {each.windows[0] for each in operators.values()}
-    ticks = [window for window in windows if isinstance(window, TickWindow)]
-    size = TreeSize(
-        _source_rate(deployment, operators),
-        edges_per_s(edge for window in ticks for edge in edges_of(window)),
-        sum(window.range_us / window.slide_us for window in ticks),
-        max(each.output_rows_per_s * _slide_s(each) for each in operators.values()),
-        sum(each.output_rows_per_s for each in operators.values()),
-    )
-    return Tree(
-        site,
-        DUCKDB,
-        tuple(queries),
-        tuple(operators),
-        **asdict(size),
-        cores=tree_cores(size, deployment.unit_costs),
-        reading_cores=reading_cores(size.rate_rows_per_s, deployment.unit_costs),
-    )
+class _Making:
+    """Makes trees, joins and selections of the operators that queries need at a site, some of which they
+    carry. They are in the database, until an engine is chosen."""
+
+    def __init__(self, deployment: Deployment, carried: Mapping[str, str]) -> None:
+        self._unit_costs = deployment.unit_costs
+        self._carried = carried
+
+    def tree(self, site: str, needed: _Needed) -> Tree:
+        size = _size(FamilyKind.TREE, needed)
+        return Tree(*self._common(site, needed, size), **asdict(size.size))
+
+    def join(self, site: str, needed: _Needed) -> SharedJoin:
+        size = _size(FamilyKind.JOIN, needed)
+        return SharedJoin(
+            *self._common(site, needed, size), size.size.rate_rows_per_s, size.size.finals_per_s
+        )
+
+    def selection(self, site: str, needed: _Needed) -> SharedSelection:
+        size = _size(FamilyKind.SELECTION, needed)
+        return SharedSelection(
+            *self._common(site, needed, size), size.size.rate_rows_per_s, size.size.finals_per_s
+        )
+
+    def _common(
+        self, site: str, needed: _Needed, size: FamilySize
+    ) -> tuple[str, str, tuple[str, ...], tuple[str, ...], dict[str, float], float, float]:
+        """What there is to say of any of them."""
+        own = dict.fromkeys(each.id for operators in needed.values() for each in size.kind.own(operators))
+        cores = {each.id: each.cores for operators in needed.values() for each in operators}
+        return (
+            site,
+            DUCKDB,
+            tuple(needed),
+            tuple(own),
+            size.cores(self._unit_costs),
+            reading_cores(size.size.rate_rows_per_s, self._unit_costs),
+            fsum(each for id_, each in cores.items() if self._carried.get(id_) in needed),
+        )
 
 
-def _join(deployment: Deployment, site: str, queries: Mapping[str, Sequence[Operator]]) -> SharedJoin:
-    """In the database, until an engine is chosen."""
-    operators = {each.id: each for members in queries.values() for each in members}
-    given = sum(each.output_rows_per_s for each in operators.values())
-    read = _source_rate(deployment, operators)
-    return SharedJoin(
-        site,
-        DUCKDB,
-        tuple(queries),
-        tuple(operators),
-        read,
-        given,
-        join_cores(read, given, deployment.unit_costs),
-        reading_cores(read, deployment.unit_costs),
-    )
+def _size(kind: FamilyKind, needed: _Needed) -> FamilySize:
+    own = [each for operators in needed.values() for each in kind.own(operators)]
+    sources = [each for operators in needed.values() for each in sources_among(operators)]
+    return FamilySize(kind).with_operators(own, sources)
 
 
 def _queries_for_spark(
     deployment: Deployment,
-    shared: Iterable[Tree | SharedJoin],
+    shared: Iterable[Shared],
     plans: Mapping[str, Node],
     able: Collection[str],
 ) -> set[str]:
     """Of the queries that Spark is able to weave, those whose trees and joins it is to compute."""
     groups = connected(plans)
     group_of = {query: number for number, group in enumerate(groups) for query in group}
-    found: dict[tuple[int, str], list[Tree | SharedJoin]] = {}
+    found: dict[tuple[int, str], list[Shared]] = {}
     for each in shared:
         found.setdefault((group_of[each.queries[0]], each.site), []).append(each)
     rates = {
@@ -204,7 +251,7 @@ def _queries_for_spark(
     }
     chosen: set[str] = set()
     for (number, site), members in found.items():
-        families = [
+        sized = [
             Family(
                 _streams(plans[query] for query in each.queries),
                 each.cores,
@@ -215,7 +262,7 @@ def _queries_for_spark(
         ]
         woven_here = {query for each in members for query in each.queries}
         others = _streams(plans[query] for query in groups[number] if query not in woven_here)
-        group = Group(families, others, rates)
+        group = Group(sized, others, rates)
         for place in for_spark(group, _site_cores(deployment, site), deployment.unit_costs):
             chosen.update(members[place].queries)
     return chosen
@@ -230,22 +277,5 @@ def _streams(plans: Iterable[Node]) -> frozenset[str]:
     return frozenset(name.lower() for plan in plans for name in sources_of(plan)[0])
 
 
-def _source_rate(deployment: Deployment, operators: Mapping[str, Operator]) -> float:
-    """Rows a second of the sources that operators are computed from, each source once."""
-    found, stack = set(), [each.output for each in operators.values()]
-    while stack:
-        operator = deployment.producer_of[stack.pop()]
-        if operator.kind is OperatorKind.SCAN:
-            found.add(operator.output)
-        stack.extend(operator.inputs)
-    return sum(deployment.stream_by_id[source].rate_rows_per_s for source in sorted(found))
-
-
 def _site_cores(deployment: Deployment, name: str) -> float | None:
     return next(site.cores for site in deployment.sites if site.name == name)
-
-
-def _slide_s(operator: Operator) -> float:
-    (window,) = operator.windows
-    assert isinstance(window, TickWindow), operator.id
-    return window.slide_us / 1e6

@@ -1,16 +1,19 @@
 """Admission in the order of declaration: each query is planned on top of those before it.
 
 A query is admitted if one of its alternatives fits into what sites and links have left, and is refused as
-a whole otherwise, with the resource that lacks and by how much.
+a whole otherwise, with the resource that lacks and by how much. It takes what it adds: operators that are
+there, and what it has in common with a family of queries (`deployment.charging`), are charged already.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from plait.cost.network import Network
 from plait.deployment.assembly import Assembly, Draft, UnreachableError
+from plait.deployment.charging import Charges, Family
 from plait.deployment.deployment import DeployedQuery, sink_of
 from plait.plan.nodes import Join, walk_plan
 from plait.plan.signature import signature
@@ -18,6 +21,9 @@ from plait.planners.assembling import Placement, QueryAssembler, Reuse
 from plait.planners.base import PlanningContext, PlanningResult, PlanningStatus
 from plait.planners.join_order import Order, longest_existing, smallest_first
 from plait.workload import Query, Workload
+
+NO_FAMILIES: Mapping[str, Family] = MappingProxyType({})
+NO_REFUSALS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -28,15 +34,27 @@ class Alternative:
     stream: str
 
 
-def plan_one_by_one(workload: Workload, context: PlanningContext, *, share: bool) -> PlanningResult:
-    planning = _Planning(context, share)
+def plan_one_by_one(
+    workload: Workload,
+    context: PlanningContext,
+    *,
+    share: bool,
+    families: Mapping[str, Family] = NO_FAMILIES,
+    refused: Mapping[str, str] = NO_REFUSALS,
+) -> PlanningResult:
+    """`families` are those of queries, by name, that are charged as such; `refused` says why queries, by
+    name, are out of the question."""
+    planning = _Planning(context, share, families)
     queries: list[DeployedQuery] = []
     in_time = True
     for done, query in enumerate(workload.queries.values()):
         in_time = in_time and context.remaining_s() > 0
-        queries.append(
-            planning.add(query) if in_time else _refused(query, "the deadline passed before its turn")
-        )
+        if query.name in refused:
+            queries.append(_refused(query, refused[query.name]))
+        elif in_time:
+            queries.append(planning.add(query))
+        else:
+            queries.append(_refused(query, "the deadline passed before its turn"))
         context.observer.planned(done + 1, len(workload.queries))
     status = PlanningStatus.FEASIBLE
     if not in_time:
@@ -47,8 +65,9 @@ def plan_one_by_one(workload: Workload, context: PlanningContext, *, share: bool
 
 
 class _Planning:
-    def __init__(self, context: PlanningContext, share: bool) -> None:
-        self.assembly = Assembly(Network(context.catalog), context.cost)
+    def __init__(self, context: PlanningContext, share: bool, families: Mapping[str, Family]) -> None:
+        charges = Charges(context.cost.unit_costs, families)
+        self.assembly = Assembly(Network(context.catalog), context.cost, charges)
         self._context = context
         self._share = share
         self._orders: dict[Join, Order] = {}
@@ -105,9 +124,11 @@ class _Planning:
             join_orders=self._own_order if reuse is Reuse.IN_PLACE else self._reusing_order,
         )
         try:
-            return Alternative(assembler.draft, assembler.assemble(query.plan))
+            stream = assembler.assemble(query.plan)
         except UnreachableError as unreachable:
             return unreachable
+        assembler.draft.charge_for(query.name, stream)
+        return Alternative(assembler.draft, stream)
 
     def _reusing_order(self, join: Join, draft: Draft) -> Order:
         """Around the largest sub-join that exists."""

@@ -22,6 +22,7 @@ from plait.engines.shared.group import SharedQuery
 from plait.engines.shared.trunk import Trunk
 from plait.engines.table_versions import TableVersions
 from plait.errors import UserError
+from plait.machine import memory_shares
 from plait.observations import NOTHING, Meter
 from plait.plan.nodes import StreamScan
 from plait.runtime import results_folder
@@ -58,6 +59,8 @@ from plait.spark.sources import Sources
 from plait.spark.trunk_files import TrunkFiles
 from plait.spark.trunk_rows import TrunkRows
 from plait.spark.woven import WovenComputation
+
+_LEAST_MEMORY_BYTES = 256 * 1024**2  # of a database
 
 
 class Assembly:
@@ -225,6 +228,11 @@ class Assembly:
 
     # What there is
 
+    def _share_memory(self) -> None:
+        each = max(memory_shares().databases_bytes // len(self._trunks), _LEAST_MEMORY_BYTES)
+        for trunk in self._trunks.values():
+            trunk.memory_bytes = each
+
     def _know(self, queries: QuerySet) -> None:
         self._catalog = queries.workload.catalog
         self._sources.know(self._catalog)
@@ -310,6 +318,7 @@ class Assembly:
         streams = {key: catalog.stream(key) for key in scans}
         trunk = Trunk(_shared_queries(fragment), streams, scans, folder.database, self._most_rows)
         self._trunks[fragment.name] = _opened(trunk, held)
+        self._share_memory()
         checkpoint = Checkpoint(folder.checkpoint)
         trunk.check_between(checkpoint.last_committed, checkpoint.last_planned)
         if all(map(sources.has_parquet_files, inputs)):

@@ -193,6 +193,7 @@ class StateInView:
         if propose is not None:
             proposal = propose(left)
             check_have_rows(proposal.results, proposal.workload.catalog, now.streams)
+            left.check_fits(proposal, self._observed)
             starts = {result.query: self._start_us(left, result.plan) for result in proposal.results}
             then = left.with_added(proposal, starts)
         planner = now.arrangement.planner

@@ -65,6 +65,7 @@ class LiveQueries:
         """Compute the queries of a text too, from the next micro-batches on. It is one change, whatever their
         number."""
         proposal = self.now.proposed(addition, self.observed)
+        self.now.check_fits(proposal, self.observed)
         check_have_rows(proposal.results, proposal.workload.catalog, self._given)
         joining = self.now.joined_by(proposal)
         with self._between_batches(joining):

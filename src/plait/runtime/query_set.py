@@ -25,7 +25,9 @@ from typing import TypeAlias
 
 from plait import language
 from plait.catalog import Catalog, Sink
+from plait.cost.network import Network
 from plait.deployment.beginning import begun
+from plait.deployment.deployment import DeployedQuery, Deployment
 from plait.deployment.fragments import Fragment, Result, Way, sole_readers
 from plait.deployment.lowering import (
     Engines,
@@ -182,18 +184,28 @@ class QuerySet:
         }
         known = replace(loaded, queries={**self.known.queries, **queries})
         workload = Workload(loaded.catalog, {query.name.lower(): query for query in queries.values()})
-        plans = [query.plan for query in driver.canonical_workload(workload).queries.values()]
-        statistics = observed(loaded.catalog, plans)
-        deployment = driver.plan(workload, self.arrangement.planner, statistics=statistics).deployment
-        if deployment.refused:
-            raise reported(
-                [
-                    InfeasibleError("not-admitted", f"query `{each.name}` cannot be run", detail=each.reason)
-                    for each in deployment.refused
-                ]
-            )
+        statistics, deployment = self._planned(workload, observed)
+        _check_admitted(deployment.refused)
         results = tuple(results_of(deployment, loaded.catalog))
         return Proposal(addition, workload, known, results, frozenset(for_spark(deployment)), statistics)
+
+    def check_fits(self, proposal: Proposal, observed: Observed = _nothing_observed) -> None:
+        """Refuse queries that sites and links cannot carry besides those that there are. What was accepted
+        once is not asked again: costs are estimates, and a run must find its queries."""
+        if not Network(proposal.workload.catalog).has_limits:
+            return
+        computed = self.results
+        present = {key: query for key, query in self.workload.queries.items() if key in computed}
+        workload = replace(proposal.workload, queries={**present, **proposal.workload.queries})
+        _, deployment = self._planned(workload, observed)
+        added = {query.name for query in proposal.queries}
+        _check_admitted(query for query in deployment.refused if query.name in added)
+
+    def _planned(self, workload: Workload, observed: Observed) -> tuple[Statistics, Deployment]:
+        """What was observed of a workload, and its deployment under that."""
+        plans = [query.plan for query in driver.canonical_workload(workload).queries.values()]
+        statistics = observed(workload.catalog, plans)
+        return statistics, driver.plan(workload, self.arrangement.planner, statistics=statistics).deployment
 
     def joined_by(self, proposal: Proposal) -> dict[str, list[Result]]:
         """The queries of a proposal that go to fragments that are there, by the fragment's name."""
@@ -353,6 +365,15 @@ class QuerySet:
             stopped=stopped,
             once_read=frozenset(self.streams),
         )
+
+
+def _check_admitted(refused: Iterable[DeployedQuery]) -> None:
+    errors = [
+        InfeasibleError("not-admitted", f"query `{each.name}` cannot be run", detail=each.reason)
+        for each in refused
+    ]
+    if errors:
+        raise reported(errors)
 
 
 def _sinks(workload: Workload) -> dict[str, Sink]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from time import time
+from typing import Any
 
 from plait.deployment.describe import failing_text
 from plait.deployment.fragments import Result
@@ -19,6 +20,8 @@ from plait.runtime.waiting import Waiting, waiting
 from plait.sharing.failing import checks
 from plait.workload import Workload
 
+_SILENT_S = 10.0  # so long a stream may pause before that is told
+
 
 def report(now: QuerySet, assembly: Assembly, seconds: float, trigger_seconds: float | None) -> RunProgress:
     workload = now.workload
@@ -31,6 +34,29 @@ def report(now: QuerySet, assembly: Assembly, seconds: float, trigger_seconds: f
     ]
     queries += [_stopped(each, assembly) for each in now.stopped.values()]
     return RunProgress(seconds, now_us, tuple(streams.values()), tuple(queries), trigger_seconds)
+
+
+def listed(now: QuerySet, progress: RunProgress) -> list[dict[str, Any]]:
+    """The queries of a set, how they run, and since when."""
+    known = {query.name: query for query in progress.queries}
+    computed = {result.query: (each.name, result) for each in now.fragments for result in each.results}
+    computed |= {name: (each.fragment, each.result) for name, each in now.stopped.items()}
+    queries = [*now.workload.queries.values(), *(each.query for each in now.stopped.values())]
+    return [
+        {
+            "name": query.name,
+            "way": str(known[query.name].way),
+            "fragment": computed[query.name][0],
+            "after_us": computed[query.name][1].after_us,
+            "state": str(known[query.name].state),
+            "rows": known[query.name].rows,
+            "failed": [each.to_json() for each in known[query.name].failed],
+            "results": known[query.name].results,
+            "reads": list(query.reads),
+        }
+        for query in queries
+        if query.name in known and query.name in computed
+    ]
 
 
 def in_declared_order(
@@ -53,6 +79,7 @@ def _stream(log: StreamLog, assembly: Assembly, now_us: int) -> StreamProgress:
         bad_folder=log.folder.bad if bad else None,
         ahead_us=max(0, (log.rows_watermark_us or 0) - now_us),
         changed_files=tuple(shown(log.stream, file) for file in log.changed_files()),
+        silent_since_us=now_us - int(log.silent_s * 1e6) if log.silent_s >= _SILENT_S else None,
     )
 
 

@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import Event, Lock, Thread
 from time import monotonic
@@ -29,7 +30,7 @@ from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Fragment
 from plait.deployment.lowering import Engines, check_engines
 from plait.deployment.lowering import fragments as fragments_of
-from plait.errors import PlaitError, QueriesFailedError, Source, UserError, reported
+from plait.errors import PlaitError, QueriesFailedError, UserError, reported
 from plait.failpoints import reach
 from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE, MOST_ROWS
 from plait.runtime.assembly import Assembly, check_results
@@ -44,7 +45,8 @@ from plait.runtime.manifest import Phase
 from plait.runtime.outlets import Outlet
 from plait.runtime.query_set import Arrangement, QuerySet
 from plait.runtime.refusals import check_admitted, check_apart, check_have_rows, check_known
-from plait.runtime.reporting import report
+from plait.runtime.reporting import listed, report
+from plait.runtime.requests import answered
 from plait.runtime.settled import Origin, settled
 from plait.runtime.sinks import MemorySink
 from plait.runtime.snapshot import RunProgress
@@ -173,7 +175,7 @@ class Run:
             opened.callback(self._stop_all)
             self._began = monotonic()
             self._start(self._works, self._first_trigger())
-            opened.callback(ControlServer(self._state.path / CONTROL, self._answer).close)
+            opened.callback(ControlServer(self._state.path / CONTROL, partial(answered, self)).close)
             self._open = opened.pop_all()
 
     @property
@@ -233,26 +235,7 @@ class Run:
 
     def listed(self) -> list[dict[str, Any]]:
         """The queries, how they run, and since when."""
-        now = self._live.now
-        progress = {query.name: query for query in self.snapshot().queries}
-        computed = {result.query: (each.name, result) for each in now.fragments for result in each.results}
-        computed |= {name: (each.fragment, each.result) for name, each in now.stopped.items()}
-        queries = [*now.workload.queries.values(), *(each.query for each in now.stopped.values())]
-        return [
-            {
-                "name": query.name,
-                "way": str(progress[query.name].way),
-                "fragment": computed[query.name][0],
-                "after_us": computed[query.name][1].after_us,
-                "state": str(progress[query.name].state),
-                "rows": progress[query.name].rows,
-                "failed": [each.to_json() for each in progress[query.name].failed],
-                "results": progress[query.name].results,
-                "reads": list(query.reads),
-            }
-            for query in queries
-            if query.name in progress and query.name in computed
-        ]
+        return listed(self._live.now, self.snapshot())
 
     def load(self) -> Load:
         """How busy streams, fragments and queries are."""
@@ -262,28 +245,6 @@ class Run:
         """Have all that was observed by now in the state folder."""
         if not self.has_ended:
             self._assembly.recorder.write()
-
-    def _answer(self, request: Mapping[str, Any]) -> Any:
-        """What somebody asks through the state folder."""
-        match request:
-            case {"do": "add", "name": str(name), "text": str(text), "folder": str(folder)}:
-                return self.add(Addition(Source(name, text), Path(folder))).to_json()
-            case {"do": "drop", "queries": [*names], "sure": bool(sure)}:
-                return self.drop([str(name) for name in names], sure=sure).to_json()
-            case {"do": "list"}:
-                return self.listed()
-            case {"do": "compact", "queries": [*names], "wish": {}}:
-                return self.compact([str(name) for name in names], Wish.from_json(request["wish"])).to_json()
-            case {"do": "statistics"}:
-                return self.load().to_json()
-            case {"do": "write statistics"}:
-                self.write_statistics()
-                return None
-            case {"do": "stop"}:
-                self.stop()
-                return None
-            case _:
-                raise UserError("unknown-request", "a running system does not know how to do that")
 
     def stop(self) -> None:
         """End at the next batch boundary, and wait for that. What is open stays so, for the next run."""

@@ -31,7 +31,8 @@ class StreamProgress:
     """`watermark_us` is the greatest event time seen less the stream's delay, or what a heartbeat made of it;
     None before the first row. `bad_folder` holds the bad records, once there are any. `ahead_us` is how far
     rows have moved the watermark ahead of the clock, 0 if they have not. `changed_files` were changed after
-    they had been read."""
+    they had been read. `silent_since_us` is the clock when the last row came, of a stream that has brought
+    none for a while."""
 
     name: str
     rows: int = 0
@@ -41,6 +42,7 @@ class StreamProgress:
     bad_folder: Path | None = None
     ahead_us: int = 0
     changed_files: tuple[str, ...] = ()
+    silent_since_us: int | None = None
 
 
 @dataclass(frozen=True)

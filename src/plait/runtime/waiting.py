@@ -62,9 +62,18 @@ def waiting(
     closes = _closes(plan, marks[slowest])
     if not closes:
         return Waiting("" if rows else "no row has matched so far")
-    held_back = f", held back by {slowest}" if marks[slowest] < max(marks.values()) else ""
+    held_back = _held_back(streams[slowest.lower()]) if marks[slowest] < max(marks.values()) else ""
     watermark = f"the watermark is at {time_text(marks[slowest])}{held_back}"
     return Waiting(f"{closes}; {watermark}", is_open=True)
+
+
+def _held_back(by: StreamProgress) -> str:
+    silent = (
+        ""
+        if by.silent_since_us is None
+        else f", silent since {time_text(by.silent_since_us // 10**6 * 10**6)}"
+    )
+    return f", held back by {by.name}{silent}"
 
 
 def _has_ended(stream: StreamProgress) -> bool:

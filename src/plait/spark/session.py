@@ -24,6 +24,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from plait.errors import ExternalError, UnsupportedError, UserError
+from plait.machine import memory_shares
 from plait.spark.failures import SPARK_ERRORS, explained, is_gone
 from plait.spark.java import java_home
 
@@ -66,7 +67,6 @@ _OWN = {
     "spark.sql.ui.retainedExecutions": "20",
     # Many queries, each with its classes, which would else be compiled anew in every batch.
     "spark.sql.codegen.cache.maxEntries": "2000",
-    "spark.driver.memory": "2g",
 }
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 
@@ -88,8 +88,10 @@ def session(
         raise _no_spark_connect("SPARK_REMOTE names a Spark Connect server")
     master = master or given.pop("spark.master", DEFAULT_MASTER)
     _check_master(master)
+    heap_mb = memory_shares().java_heap_bytes // 1024**2
     wanted = {
         **_OWN,
+        "spark.driver.memory": f"{heap_mb}m",
         **(_LOOPBACK if master.startswith("local") else {}),
         **_CHEAP_BATCHES,
         **given,

@@ -69,11 +69,7 @@ def united(windows: Iterable[TickWindow]) -> tuple[Progression, ...]:
     >>> united([TickWindow(60, 10), TickWindow(20, 20), TickWindow(15, 10)])
     (Progression(step_us=10, phase_us=0), Progression(step_us=10, phase_us=5))
     """
-    kept: list[Progression] = []
-    for progression in sorted({edges for window in windows for edges in edges_of(window)}):
-        if not any(other.holds(progression) for other in kept):
-            kept.append(progression)
-    return tuple(kept)
+    return _least({edges for window in windows for edges in edges_of(window)})
 
 
 def edges_per_s(progressions: Iterable[Progression]) -> float:
@@ -89,5 +85,14 @@ def edges_per_s(progressions: Iterable[Progression]) -> float:
     cycle_us = lcm(*(each.step_us for each in given))
     if sum(cycle_us // each.step_us for each in given) > _MOST_COUNTED:
         return sum(1e6 / each.step_us for each in given)
-    edges = {time for each in given for time in range(each.phase_us, cycle_us, each.step_us)}
+    edges = {time for each in _least(given) for time in range(each.phase_us, cycle_us, each.step_us)}
     return len(edges) * 1e6 / cycle_us
+
+
+def _least(progressions: set[Progression]) -> tuple[Progression, ...]:
+    """Those that have the times of all."""
+    kept: list[Progression] = []
+    for progression in sorted(progressions):
+        if not any(other.holds(progression) for other in kept):
+            kept.append(progression)
+    return tuple(kept)

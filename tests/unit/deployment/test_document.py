@@ -45,7 +45,7 @@ def document(report: PlanReport) -> dict[str, Any]:
 def test_the_keys_are_those_that_are_documented(document: dict[str, Any]) -> None:
     assert set(document) == {
         "version", "planner", "status", "bound", "seconds", "notices",
-        *KEYS, "trees", "joins", "cost", "unit_costs", "plans",
+        *KEYS, "trees", "joins", "selections", "cost", "unit_costs", "plans",
     }  # fmt: skip
     for key, expected in KEYS.items():
         assert document[key], key

@@ -89,7 +89,7 @@ def test_a_known_shape_starts_nothing(tmp_path: Path) -> None:
 
 def test_what_was_observed_decides_as_it_would(tmp_path: Path) -> None:
     """A rate that only Spark can take."""
-    large = """CREATE SITE large WITH (cores = 64);
+    large = """CREATE SITE large WITH (cores = 512);
     CREATE STREAM t (k INT, at TIMESTAMP, WATERMARK FOR at AS at)
       WITH (connector = 'files', path = 't', format = 'json', site = 'large');
     CREATE CONTINUOUS QUERY many AS
@@ -191,3 +191,13 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "--against goes by the system" in says(
         "plan", str(more), "--against", str(state), "--compare", code=2
     )
+
+
+def test_what_does_not_fit_is_refused_before_it_is_made(tmp_path: Path) -> None:
+    state, _ = stopped(tmp_path)
+    small = """CREATE SITE small WITH (cores = 0.001);
+    CREATE STREAM t (k INT, at TIMESTAMP, WATERMARK FOR at AS at)
+      WITH (connector = 'files', path = 't', format = 'json', site = 'small', rate = 100000);
+    CREATE CONTINUOUS QUERY many AS SELECT count(*) AS n FROM t [RANGE 1 MINUTE];"""
+    with pytest.raises(PlaitError, match="query `many` cannot be run"):
+        plait.attach(state).would_add_text(small)

@@ -34,8 +34,10 @@ SELECT s.v FROM s [RANGE 1 MINUTE], r [RANGE 1 MINUTE] WHERE s.k = r.k;"""
 OVER = "CREATE CONTINUOUS QUERY over AS SELECT max(total) AS most FROM sums [RANGE 1 HOUR];"
 
 
-def a_set(*queries: str, engines: Engines = Engines.ANY, planner: str = "plait") -> QuerySet:
-    workload = language.load_text(STREAMS + "".join(queries))
+def a_set(
+    *queries: str, engines: Engines = Engines.ANY, planner: str = "plait", streams: str = STREAMS
+) -> QuerySet:
+    workload = language.load_text(streams + "".join(queries))
     together = planner == "plait"
     deployment = driver.plan(workload, planner).deployment
     made = fragments(deployment, workload.catalog, together=together, engines=engines)
@@ -191,7 +193,7 @@ def started_again(first: QuerySet, change: Change, path: Path) -> QuerySet:
 def test_what_was_observed_decides_about_what_is_added_and_is_found_again(tmp_path: Path) -> None:
     """A rate that only Spark can take. A start plans a change with what had been observed when it was made,
     whatever is known by then."""
-    large = """CREATE SITE large WITH (cores = 64);
+    large = """CREATE SITE large WITH (cores = 512);
     CREATE STREAM t (k INT, at TIMESTAMP, WATERMARK FOR at AS at)
       WITH (connector = 'files', path = 't', format = 'json', site = 'large');
     CREATE CONTINUOUS QUERY many AS
@@ -209,6 +211,37 @@ def test_what_was_observed_decides_about_what_is_added_and_is_found_again(tmp_pa
         again = started_again(first, change, tmp_path / way)
         assert again.fragments[-1].way is way
         assert (again == now) is (statistics is much)
+
+
+FAST = STREAMS.replace("format = 'json');", "format = 'json', rate = 500000);", 1)
+SMALL_SITE = "CREATE SITE here WITH (cores = 2.5);"
+OTHER_GROUPS = "CREATE CONTINUOUS QUERY more AS SELECT v, count(*) AS n FROM s [RANGE 1 MINUTE] GROUP BY v;"
+SAME_GROUPS = "CREATE CONTINUOUS QUERY more AS SELECT k, max(v) AS n FROM s [RANGE 1 HOUR] GROUP BY k;"
+
+
+@pytest.mark.parametrize("planner", ["plait", "independent"])
+def test_what_does_not_fit_besides_the_others_is_refused(planner: str) -> None:
+    """The stream takes a core, and what groups it another; each query by itself would fit."""
+    limited = a_set(SUMS, planner=planner, streams=SMALL_SITE + FAST)
+    proposal = limited.proposed(Addition(Source("more.sql", OTHER_GROUPS), Path()))
+    with pytest.raises(PlaitError, match="query `more` cannot be run") as error:
+        limited.check_fits(proposal)
+    assert "cores of `here`" in error.value.detail
+    unlimited = a_set(SUMS, planner=planner, streams=FAST)
+    unlimited.check_fits(unlimited.proposed(Addition(Source("more.sql", OTHER_GROUPS), Path())))
+    dropped = limited.without(["sums"], dict.fromkeys(["shared-0", "sums"], 1))
+    dropped.check_fits(proposal)
+
+
+def test_what_joins_others_fits_where_they_do() -> None:
+    limited = a_set(SUMS, streams=SMALL_SITE + FAST)
+    limited.check_fits(limited.proposed(Addition(Source("more.sql", SAME_GROUPS), Path())))
+
+
+def test_what_was_accepted_is_not_refused_by_a_start() -> None:
+    """A change that is in the state is made again whatever it is thought to cost by now."""
+    limited = a_set(SUMS, streams=SMALL_SITE + FAST)
+    assert set(added(limited, OTHER_GROUPS).results) == {"sums", "more"}
 
 
 def test_a_stream_is_counted_once_it_was_read() -> None:

@@ -81,3 +81,12 @@ def test_streams_that_ended_without_a_row_are_named() -> None:
     assert waiting(plan(TOTALS), 0, marks(END_OF_TIME_US)) == Waiting("no data in readings")
     streams = {"readings": StreamProgress("readings", rows=3, watermark_us=END_OF_TIME_US)}
     assert waiting(plan(TOTALS), 0, streams) == Waiting("no row has matched so far")
+
+
+def test_since_when_a_stream_that_holds_others_back_is_silent() -> None:
+    streams = {
+        **marks(NOON),
+        "alarms": StreamProgress("alarms", rows=1, watermark_us=NOON - MINUTE, silent_since_us=NOON + 5),
+    }
+    found = waiting(plan(JOIN.format("LEFT")), 3, streams)
+    assert found.words.endswith(", held back by alarms, silent since 2026-01-01 12:00:00")

@@ -20,6 +20,7 @@ from plait.api import Session
 from plait.benchmarks.machine import memory_mb, size_mb
 from plait.errors import InfeasibleError
 from plait.generators import GENERATORS
+from plait.generators.airline import MAX_CITIES
 from plait.generators.airline_queries import airline_queries
 from plait.spark.execution import Session as SparkSession
 
@@ -32,15 +33,40 @@ PLUG_QUERIES = 100
 PLUG_TRIGGER_S = 0.1
 PLUG_FILE_S = 0.2
 
-_RATES = {
-    "flights": (
+
+@dataclass(frozen=True)
+class _Stream:
+    """At the airline's real rate. How many flights and cities there are grows with it (`growing`), how many
+    different values other columns have does not (`fixed`)."""
+
+    rate: float
+    columns: str
+    growing: dict[str, int]
+    fixed: dict[str, int]
+
+
+_STREAMS = {
+    "flights": _Stream(
         1500 / 300,
         "num INT, carrier_code STRING, dest STRING, terminal STRING, gate STRING, status STRING",
+        {"num": 1500, "dest": 450},
+        {"terminal": 2, "carrier_code": 3},
     ),
-    "checkins": (240 / 60, "flight INT, passenger BIGINT, status STRING"),
-    "baggage": (500 / 60, "flight INT, tag INT, area STRING, status STRING, weight_kg DECIMAL(5, 1)"),
-    "weather": (450 / 300, "city STRING, forecast STRING, celsius INT"),
-    "sales": (70 / 60, "dest STRING, channel STRING, seats INT, fare DECIMAL(8, 2)"),
+    "checkins": _Stream(
+        240 / 60, "flight INT, passenger BIGINT, status STRING", {"flight": 120}, {"status": 3}
+    ),
+    "baggage": _Stream(
+        500 / 60,
+        "flight INT, tag INT, area STRING, status STRING, weight_kg DECIMAL(5, 1)",
+        {"flight": 125},
+        {"area": 4, "status": 4},
+    ),
+    "weather": _Stream(
+        450 / 300, "city STRING, forecast STRING, celsius INT", {"city": 450}, {"forecast": 5}
+    ),
+    "sales": _Stream(
+        70 / 60, "dest STRING, channel STRING, seats INT, fare DECIMAL(8, 2)", {"dest": 70}, {"channel": 3}
+    ),
 }
 
 
@@ -57,13 +83,20 @@ class Airline:
 
 
 def airline_sql() -> str:
-    streams = [
-        f"CREATE STREAM {name} ({columns}, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 10 SECONDS) "
-        f"WITH (connector = 'generator', generator = 'airline.{name}', seed = 7, "
-        f"rate = {rate * AIRLINE_TIMES:g});"
-        for name, (rate, columns) in _RATES.items()
-    ]
+    streams = [_stream_sql(name, stream) for name, stream in _STREAMS.items()]
     return "\n".join([*streams, *airline_queries(AIRLINE_QUERIES, 1, flights=120 * AIRLINE_TIMES)])
+
+
+def _stream_sql(name: str, stream: _Stream) -> str:
+    values = {column: count * AIRLINE_TIMES for column, count in stream.growing.items()} | stream.fixed
+    values |= {city: min(MAX_CITIES, values[city]) for city in ("dest", "city") if city in values}
+    distinct = ", ".join(f"distinct.{column} = {count}" for column, count in values.items())
+    return (
+        f"CREATE STREAM {name} ({stream.columns}, at TIMESTAMP, "
+        "WATERMARK FOR at AS at - INTERVAL 10 SECONDS) "
+        f"WITH (connector = 'generator', generator = 'airline.{name}', seed = 7, "
+        f"rate = {stream.rate * AIRLINE_TIMES:g}, {distinct});"
+    )
 
 
 def run_airline(session: SparkSession, seconds: float) -> Airline:

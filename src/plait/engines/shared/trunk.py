@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from plait.batches import Batch, BatchRows, Outcome, Publish, row_counts
 from plait.catalog import Stream
+from plait.engines.duckdb import DEFAULT_MEMORY_BYTES
 from plait.engines.incremental.bands import closed_us
 from plait.engines.incremental.state import KnownQuery, Progress, State, StateTable
 from plait.engines.shared.culprits import culprits
@@ -33,10 +34,6 @@ from plait.observations import NOTHING, HandedOver, Meter, Observed
 from plait.plan.nodes import StreamScan, sources_of
 from plait.plan.signature import signature
 from plait.sharing import identity
-
-# For each query, and at most: databases share a machine. What does not fit is spilled beside the file.
-QUERY_MEMORY_BYTES = 1024**3
-MOST_MEMORY_BYTES = 4 * 1024**3
 
 _FAILURES = (ExternalError, InfeasibleError)
 
@@ -56,7 +53,8 @@ class _WellError(Exception):
 
 class Trunk:
     """`streams` are all that are ever read; `scans` say which columns of each are handed over; `path` is the
-    file. A batch may give `most_rows` of a statement, which is for many queries."""
+    file. A batch may give `most_rows` of a statement, which is for many queries. `memory_bytes` may be set at
+    any time, and counts from the next batch on; what does not fit is spilled beside the file."""
 
     def __init__(
         self,
@@ -65,9 +63,11 @@ class Trunk:
         scans: Mapping[str, StreamScan],
         path: Path,
         most_rows: int | None = None,
+        memory_bytes: int = DEFAULT_MEMORY_BYTES,
     ) -> None:
+        self.memory_bytes = memory_bytes
         self._delays_us = {key: stream.delay_us for key, stream in streams.items()}
-        self._state = State(path, _memory_bytes(queries), most_rows)
+        self._state = State(path, memory_bytes, most_rows)
         self._database = self._state.database
         self._queries: Sequence[SharedQuery] = ()
         self._scans: Mapping[str, StreamScan] = scans
@@ -94,7 +94,6 @@ class Trunk:
             self._state.take_up(_known(queries, chosen), _tables(computed))
             for each in computed:
                 each.group.open(self._database)
-        self._database.limit_memory(_memory_bytes(queries))
         self._queries, self._scans, self._computed = queries, scans, computed
         self._failing = FailingRows(queries, scans)
 
@@ -133,6 +132,7 @@ class Trunk:
         if batch.id <= before.batch:
             return self._state.outcomes(batch.id)
         self._state.check_next(batch.id, before)
+        self._database.limit_memory(self.memory_bytes)
         seen_us = _seen(before, rows, beats)
         try:
             with self._database.transaction():
@@ -277,10 +277,6 @@ def _computed(
         )
         for read, members in by_streams.items()
     ]
-
-
-def _memory_bytes(queries: Sequence[SharedQuery]) -> int:
-    return min(max(1, len(queries)) * QUERY_MEMORY_BYTES, MOST_MEMORY_BYTES)
 
 
 def _tables(computed: Iterable[_Computed]) -> list[StateTable]:

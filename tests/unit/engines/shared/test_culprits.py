@@ -113,7 +113,9 @@ def test_a_join_that_explodes_is_named_and_the_others_go_on(tmp_path: Path) -> N
                 trunk.become(queries_of(others), SCANS)
                 trunk.let_go()
             trunk.apply(Batch(id_), {"s": batch}, {}, into(given))
-    assert given == alone
+    assert {name: sorted(found, key=str) for name, found in given.items()} == {
+        name: sorted(found, key=str) for name, found in alone.items()
+    }
     assert all(given.values())
 
 
@@ -123,3 +125,12 @@ def test_the_only_query_fails_as_such(tmp_path: Path) -> None:
         pytest.raises(InfeasibleError, match="more than 500 rows at once"),
     ):
         trunk.apply(Batch(0), {"s": rows(0, 60)}, {}, lambda _: None)
+
+
+def test_memory_may_be_set_between_batches(tmp_path: Path) -> None:
+    with closing(trunk_of(["ones"], tmp_path / "one.duckdb")) as trunk:
+        trunk.apply(Batch(0), {"s": rows(0, 10)}, {}, lambda _: None)
+        trunk.memory_bytes = 512 * 1024**2
+        trunk.apply(Batch(1), {"s": rows(10, 20)}, {}, lambda _: None)
+        ((limit,),) = trunk._database.fetch("SELECT current_setting('memory_limit')")
+    assert limit == "512.0 MiB"
