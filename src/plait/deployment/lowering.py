@@ -29,12 +29,13 @@ from plait.deployment.row_by_row import RowByRow, row_by_row
 from plait.deployment.weaving import can_weave_join, can_weave_window, connected, plan_of, whole_scans
 from plait.errors import InternalError, UnsupportedError, reported
 from plait.expressions.failing import can_any_fail, not_false
+from plait.expressions.keeping import kept, kept_for
 from plait.expressions.nodes import TRUE, Literal, conjuncts, substitute_columns
 from plait.expressions.types import BOOLEAN, TIMESTAMP
 from plait.plan.nodes import Field, Filter, Node, StreamScan, sources_of
 from plait.sharing.chains import inputs_of
 from plait.sharing.families import families
-from plait.sharing.patterns import selection_of, wanted_by_any
+from plait.sharing.patterns import Selection, selection_of, wanted_by_any
 from plait.workload import Workload
 
 
@@ -150,7 +151,7 @@ def shared_fragment(
     """Queries that run together in the database, or one by itself; then `reasons` say why not in Spark.
     `streams` are read whether a query wants rows of them or not."""
     read: dict[str, list[RowByRow]] = {}
-    for simple in (row_by_row(node) for result in results for node in inputs_of(result.plan)):
+    for simple in (simple for result in results for simple in _read(result.plan)):
         read.setdefault(simple.scan.stream, []).append(simple)
     inputs = {
         scan.stream: _wanted_rows(scan, read[scan.stream])
@@ -163,18 +164,27 @@ def shared_fragment(
     return Fragment(name, tuple(results), in_order, Way.SHARED, reasons)
 
 
+@kept
+def _read(plan: Node) -> tuple[RowByRow, ...]:
+    """How a plan reads its streams."""
+    return tuple(map(row_by_row, inputs_of(plan)))
+
+
 def _wanted_rows(scan: StreamScan, read: Iterable[RowByRow]) -> Node:
     """The rows of a stream that any query wants, which read it like this."""
-    places = {field.name: index for index, field in enumerate(scan.columns)}
-    selections = []
-    for simple in read:
-        positions = [places[field.name] for field in simple.scan.columns]
-        over_scan = substitute_columns(simple.predicate, positions.__getitem__)
-        # Rows on which a term fails are wanted, too: they are counted.
-        terms = [not_false(term) if can_any_fail(term) else term for term in conjuncts(over_scan)]
-        selections.append(selection_of(terms, len(scan.columns)))
-    predicate = wanted_by_any(selections)
+    predicate = wanted_by_any(_selection(simple, scan) for simple in read)
     return scan if predicate == TRUE else Filter(scan, predicate)
+
+
+@kept_for
+def _selection(simple: RowByRow, scan: StreamScan) -> Selection:
+    """The rows that are read like this, of a scan with more columns."""
+    places = {field.name: index for index, field in enumerate(scan.columns)}
+    positions = [places[field.name] for field in simple.scan.columns]
+    over_scan = substitute_columns(simple.predicate, positions.__getitem__)
+    # Rows on which a term fails are wanted, too: they are counted.
+    terms = [not_false(term) if can_any_fail(term) else term for term in conjuncts(over_scan)]
+    return selection_of(terms, len(scan.columns))
 
 
 def woven_fragments(results: Sequence[Result], catalog: Catalog) -> Iterator[Fragment]:

@@ -40,6 +40,7 @@ from plait.plan.nodes import (
     TableScan,
     Ticking,
     Window,
+    scans_of,
     sources_of,
     walk_plan,
 )
@@ -169,7 +170,7 @@ def _shared_lines(fragment: Fragment, query: str, catalog: Catalog) -> Iterator[
     plan = next(result.plan for result in fragment.results if result.query == query)
     numbers: dict[Node, int] = {}
     width = len(str(sum(1 for _ in walk_plan(plan))))
-    scans = [node for node in walk_plan(plan) if isinstance(node, StreamScan)]
+    scans = scans_of(plan)
     for number, name in enumerate(sorted({scan.stream for scan in scans}), start=1):
         read = next(each.plan for each in fragment.inputs if each.stream == name)
         numbers |= {node: number for node in (read, *scans) if name in sources_of(node)[0]}

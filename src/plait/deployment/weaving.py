@@ -29,7 +29,7 @@ from plait.deployment.deployment import (
 from plait.deployment.family_sizes import FamilyKind, FamilySize
 from plait.deployment.native_lowering import is_in_milliseconds, is_native
 from plait.expressions.types import TIMESTAMP
-from plait.plan.nodes import Field, Node, StreamScan, sources_of, walk_plan
+from plait.plan.nodes import Field, Node, StreamScan, scans_of, sources_of
 from plait.sharing.families import Families, families
 from plait.sharing.joins import WovenJoin
 from plait.sharing.patterns import Selection, selection_of
@@ -148,7 +148,7 @@ def whole_scans(
     with the event time if that is asked for, or is all there is."""
     wanted: dict[str, dict[str, Field]] = {}
     for plan in plans:
-        for scan in (node for node in walk_plan(plan) if isinstance(node, StreamScan)):
+        for scan in scans_of(plan):
             wanted.setdefault(scan.stream, {}).update({field.name: field for field in scan.columns})
     for stream, fields in wanted.items():
         if with_times or not fields:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 Owner = TypeVar("Owner")
 Value = TypeVar("Value")
+Others = ParamSpec("Others")
 
 
 def kept(compute: Callable[[Owner], Value]) -> Callable[[Owner], Value]:
@@ -27,6 +28,26 @@ def kept(compute: Callable[[Owner], Value]) -> Callable[[Owner], Value]:
         except KeyError:
             result = values[name] = compute(owner)
         return result
+
+    return look_up
+
+
+def kept_for(
+    compute: Callable[Concatenate[Owner, Others], Value],
+) -> Callable[Concatenate[Owner, Others], Value]:
+    """Decorates a function of a frozen object and of others, given by position, of which there are few for
+    each object: all values are kept."""
+    name = f"{compute.__module__}.{compute.__qualname__}"
+
+    @wraps(compute)
+    def look_up(owner: Owner, /, *others: Others.args, **named: Others.kwargs) -> Value:
+        assert not named, name
+        values: dict[tuple[object, ...], Value] = vars(owner).setdefault(name, {})
+        try:
+            return values[others]
+        except KeyError:
+            result = values[others] = compute(owner, *others, **named)
+            return result
 
     return look_up
 

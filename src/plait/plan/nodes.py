@@ -438,6 +438,12 @@ def sources_of(node: Node) -> tuple[frozenset[str], frozenset[str]]:
     return streams.union(*(s for s, _ in below)), tables.union(*(t for _, t in below))
 
 
+@kept
+def scans_of(plan: Node) -> tuple[StreamScan, ...]:
+    """The scans of streams in a plan, each once."""
+    return tuple(node for node in walk_plan(plan) if isinstance(node, StreamScan))
+
+
 def _joined_timing(timings: tuple[Timing, ...]) -> Timing:
     moving = [timing for timing in timings if not isinstance(timing, Static)]
     _require(bool(moving), "a join needs a stream")

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from plait.catalog import Catalog, Stream
 from plait.deployment.fragments import Result
 from plait.expressions.types import Kind
-from plait.plan.nodes import Aggregate, Node, Project, StreamScan, Window, walk_plan
+from plait.plan.nodes import Aggregate, Node, Project, StreamScan, Window, scans_of, walk_plan
 from plait.plan.signature import signature
 from plait.runtime.slots import Slot
 from plait.sharing.chains import chain_above
@@ -65,9 +65,7 @@ def observed_rates(query: str, plan: Node, recent: Iterable[Slot]) -> dict[Node,
 def names_of_rates(query: str, plan: Node) -> dict[Node, str]:
     """Where the rate of a node is found: `stream KEY`, `query NAME`, or `selected NAME`. A projection has as
     many rows as what it is of."""
-    names: dict[Node, str] = {
-        node: f"stream {node.stream.lower()}" for node in walk_plan(plan) if isinstance(node, StreamScan)
-    }
+    names: dict[Node, str] = {scan: f"stream {scan.stream.lower()}" for scan in scans_of(plan)}
     aggregate = chain_above(plan).base
     if isinstance(aggregate, Aggregate) and isinstance(aggregate.input, Window):
         _name(names, aggregate.input.input, f"selected {query}")

@@ -248,7 +248,7 @@ class StateFolder:
         self._lock.release()
 
     def _write(self) -> None:
-        text = json.dumps(self.manifest.to_json(), indent=1, ensure_ascii=False)
+        text = json.dumps(self.manifest.to_json(), ensure_ascii=False)
         write_durably(self.path / MANIFEST, text.encode())
 
     def check_contents(

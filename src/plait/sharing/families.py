@@ -6,7 +6,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from plait.plan.nodes import Node, StreamScan
+from plait.expressions.keeping import kept_for
+from plait.plan.nodes import Node, StreamScan, sources_of
 from plait.sharing.joins import WovenJoin, parted, woven_join
 from plait.sharing.selects import WovenSelect, woven_select
 from plait.sharing.trees import WovenAggregate, woven_aggregate
@@ -27,18 +28,36 @@ def families(
 ) -> Families:
     """The families of named canonical plans, over scans that have all columns that any plan reads; `tagged`
     where rows can be (`patterns`)."""
-    selects, aggregates, joins, others = [], [], [], []
+    selects: list[WovenSelect] = []
+    aggregates: list[WovenAggregate] = []
+    joins: list[WovenJoin] = []
+    others: list[str] = []
     for name, plan in queries:
-        if (select := woven_select(name, plan, scans, tagged=tagged)) is not None:
-            selects.append(select)
-        elif (aggregate := woven_aggregate(name, plan, scans, tagged=tagged)) is not None:
-            aggregates.append(aggregate)
-        elif (join := woven_join(name, plan, scans, tagged=tagged)) is not None:
-            joins.append(join)
-        else:
-            others.append(name)
+        read = tuple(scans[stream.lower()] for stream in sorted(sources_of(plan)[0]))
+        match _woven(plan, name, read, tagged):
+            case WovenSelect() as select:
+                selects.append(select)
+            case WovenAggregate() as aggregate:
+                aggregates.append(aggregate)
+            case WovenJoin() as join:
+                joins.append(join)
+            case None:
+                others.append(name)
     worth_it = [part for family in _by_key(joins) for part in parted(family)]
     return Families(_by_key(selects), _by_key(aggregates), worth_it, others)
+
+
+@kept_for
+def _woven(
+    plan: Node, query: str, read: tuple[StreamScan, ...], tagged: bool
+) -> WovenSelect | WovenAggregate | WovenJoin | None:
+    """How a query is woven; kept with its plan, as most queries stay when some come and go."""
+    scans = {scan.stream.lower(): scan for scan in read}
+    return (
+        woven_select(query, plan, scans, tagged=tagged)
+        or woven_aggregate(query, plan, scans, tagged=tagged)
+        or woven_join(query, plan, scans, tagged=tagged)
+    )
 
 
 class _Keyed(Protocol):

@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from time import perf_counter
 from types import MappingProxyType
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -74,7 +74,8 @@ Look: TypeAlias = Callable[[Database], Kept]
 
 class Group:
     """`name` begins the names of all tables. `scans` say which columns of the streams are handed over.
-    `parts` are those of queries that have one of what is shared (`State`)."""
+    `parts` are those of queries that have one of what is shared (`State`). Operators of the group `before`,
+    which is open, go on as they are if they are of the same queries: a change concerns few of them."""
 
     def __init__(
         self,
@@ -82,24 +83,52 @@ class Group:
         queries: Sequence[SharedQuery],
         scans: Mapping[str, StreamScan],
         parts: Mapping[str, str] = MappingProxyType({}),
+        before: Group | None = None,
     ) -> None:
         starts = {query.name: query.after_us for query in queries if query.after_us is not None}
         found = families(((query.name, query.plan) for query in queries), scans)
-        self._passes = [SelectPass(f"{name}pass_{n}_", each, starts) for n, each in enumerate(found.selects)]
-        self._trees = [*_trees(f"{name}tree_", found.aggregates, starts)]
+        self._made: dict[str, _Made] = {}
+        self._before = {} if before is None else before._made
+        self._unopened: list[_Opened] = []
+        self._passes = [
+            self._operator(SelectPass, f"{name}pass_{n}_", each, _own(starts, each))
+            for n, each in enumerate(found.selects)
+        ]
+        self._trees = [*self._woven_trees(f"{name}tree_", found.aggregates, starts)]
         self.parts: dict[str, str] = {}
         self._joins = [
-            SharedJoin(
-                f"{name}join_{identity.of_join(members[0].key)}_{identity.short(part)}", members, starts
+            self._operator(
+                SharedJoin,
+                f"{name}join_{identity.of_join(members[0].key)}_{identity.short(part)}",
+                members,
+                _own(starts, members),
             )
             for part, members in self._placed(found.joins, parts)
         ]
         by_plans = {*found.others}
         others = [query for query in queries if query.name in by_plans]
         self._cohorts = [
-            _Cohort(name, [query for query in others if query.after_us == after_us], scans, after_us)
+            self._operator(
+                _Cohort,
+                name if after_us is None else f"{name}after_{after_us}_".replace("-", "m"),
+                [query for query in others if query.after_us == after_us],
+                scans,
+                after_us,
+            )
             for after_us in dict.fromkeys(query.after_us for query in others)
         ]
+        self._before = {}
+
+    def _operator(self, make: Callable[..., _Operator], name: str, *of: object) -> _Operator:
+        """The operator of that name, as it was before if it was made of the same."""
+        known = self._before.get(name)
+        if known is not None and known.of == of:
+            self._made[name] = known
+            return cast(_Operator, known.operator)
+        operator = make(name, *of)
+        self._made[name] = _Made(operator, of)
+        self._unopened.append(operator)
+        return operator
 
     def _placed(
         self, joins: Sequence[Sequence[WovenJoin]], parts: Mapping[str, str]
@@ -111,6 +140,24 @@ class Group:
             for part, members in placed(alike, parts).items():
                 self.parts |= dict.fromkeys((member.query for member in members), part)
                 yield part, members
+
+    def _woven_trees(
+        self, name: str, families: Sequence[Sequence[WovenAggregate]], starts: Mapping[str, int]
+    ) -> Iterator[Tree]:
+        """The trees of families of window aggregates; those that others have partials from come first."""
+        by_key = {members[0].key: members for members in families}
+        finer = {key: found for key in by_key if (found := finest(key, by_key)) is not None}
+        made: dict[TreeKey, Tree] = {}
+        for key, members in sorted(by_key.items(), key=lambda each: each[0] in finer):
+            made[key] = self._operator(
+                Tree,
+                f"{name}{identity.of_tree(key)}",
+                members,
+                _own(starts, members),
+                [member for other, of in finer.items() if of == key for member in by_key[other]],
+                made.get(finer[key]) if key in finer else None,
+            )
+            yield made[key]
 
     def tables(self) -> Iterator[StateTable]:
         """The tables of the state."""
@@ -136,10 +183,10 @@ class Group:
         return {each.meter.id: each.look for each in self._kept}
 
     def open(self, database: Database) -> None:
-        """Make what is not kept in the file."""
-        opened: list[_Opened] = [*self._passes, *self._trees, *self._joins, *self._cohorts]
-        for part in opened:
-            part.open(database)
+        """Make what is not kept in the file, of operators that are new."""
+        for operator in self._unopened:
+            operator.open(database)
+        self._unopened = []
 
     def results(
         self, database: Database, arrived: Arrivals, before_us: int, now_us: int
@@ -179,7 +226,8 @@ class Group:
 
 class _Cohort:
     """Queries of no family that see rows after one moment, or all rows: what is kept of a stream for them is
-    theirs alone. Plans that are equal but for constants are computed as one."""
+    theirs alone, in tables whose names begin with that. Plans that are equal but for constants are computed
+    as one."""
 
     def __init__(
         self,
@@ -189,29 +237,28 @@ class _Cohort:
         after_us: int | None,
     ) -> None:
         beginning = None if after_us is None else Beginning(after_us)
-        own = f"{name}after_{after_us}_".replace("-", "m") if after_us is not None else name
         self._names: dict[Node, list[str]] = {}
         for query in queries:
             plan = query.plan if beginning is None else beginning.cut(query.plan)
             self._names.setdefault(plan, []).append(query.name)
         self._merged = TaggedPlans(self._names)
         self._rows = TaggedRows(
-            f"{own}plans_", self._merged, scans, BEGINNING_US if after_us is None else after_us + 1
+            f"{name}plans_", self._merged, scans, BEGINNING_US if after_us is None else after_us + 1
         )
         at_once = [plan for plan in self._merged.results if comes_at_once(plan)]
         others = [plan for plan in self._merged.results if not comes_at_once(plan)]
-        self._at_once = _increments(at_once, f"{own}now_")
-        self._others = _increments(others, own, beginning)
+        self._at_once = _increments(at_once, f"{name}now_")
+        self._others = _increments(others, name, beginning)
         streams = {key.lower(): None for query in queries for key in sources_of(query.plan)[0]}
         names = [query.name for query in queries]
-        self.meter = Meter(f"{own}rows", OperatorForm.ROWS, names, [*streams])
-        self._plan_meters = {plan: self._plan_meter(own, plan) for plan in self._merged.results}
+        self.meter = Meter(f"{name}rows", OperatorForm.ROWS, names, [*streams])
+        self._plan_meters = {plan: self._plan_meter(name, plan) for plan in self._merged.results}
 
-    def _plan_meter(self, own: str, plan: Node) -> Meter:
+    def _plan_meter(self, name: str, plan: Node) -> Meter:
         whose = self._merged.results[plan]
         plans = whose.values() if isinstance(whose, Mapping) else [whose]
         names = [name for each in plans for name in self._names[each]]
-        return Meter(f"{own}plan_{identity.short(signature(plan))}", OperatorForm.PLAN, names)
+        return Meter(f"{name}plan_{identity.short(signature(plan))}", OperatorForm.PLAN, names)
 
     @property
     def meters(self) -> list[Meter]:
@@ -279,23 +326,9 @@ class _Cohort:
                 yield from (BatchRows((name,), of_plan) for name in equal)
 
 
-def _trees(
-    name: str, families: Sequence[Sequence[WovenAggregate]], starts: Mapping[str, int]
-) -> Iterator[Tree]:
-    """The trees of families of window aggregates; those that others have partials from come first."""
-    by_key = {members[0].key: members for members in families}
-    finer = {key: found for key in by_key if (found := finest(key, by_key)) is not None}
-    made: dict[TreeKey, Tree] = {}
-    for key, members in sorted(by_key.items(), key=lambda each: each[0] in finer):
-        coarser = [member for other, of in finer.items() if of == key for member in by_key[other]]
-        made[key] = Tree(
-            f"{name}{identity.of_tree(key)}",
-            members,
-            coarser=coarser,
-            finer=made.get(finer[key]) if key in finer else None,
-            starts=starts,
-        )
-        yield made[key]
+def _own(starts: Mapping[str, int], members: Iterable[_Member]) -> dict[str, int]:
+    """The moments of these queries alone."""
+    return {member.query: starts[member.query] for member in members if member.query in starts}
 
 
 def _increments(plans: Sequence[Node], prefix: str, beginning: Beginning | None = None) -> Increments:
@@ -330,3 +363,19 @@ class _Kept(_Metered, Protocol):
 
 class _Opened(Protocol):
     def open(self, database: Database) -> None: ...
+
+
+class _Member(Protocol):
+    @property
+    def query(self) -> str: ...
+
+
+_Operator = TypeVar("_Operator", bound=_Opened)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """An operator, and what it was made of besides its name."""
+
+    operator: _Opened
+    of: tuple[object, ...]

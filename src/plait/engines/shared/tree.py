@@ -78,10 +78,9 @@ class Tree:
         self,
         name: str,
         members: Sequence[WovenAggregate],
-        *,
+        starts: Mapping[str, int] = NO_STARTS,
         coarser: Sequence[WovenAggregate] = (),
         finer: Tree | None = None,
-        starts: Mapping[str, int] = NO_STARTS,
     ) -> None:
         self._name = name
         self._key: TreeKey = members[0].key

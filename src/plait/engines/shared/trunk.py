@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from plait.batches import Batch, BatchRows, Outcome, Publish, row_counts
 from plait.catalog import Stream
-from plait.engines.duckdb import DEFAULT_MEMORY_BYTES
+from plait.engines.duckdb import DEFAULT_MEMORY_BYTES, Database
 from plait.engines.incremental.bands import closed_us
 from plait.engines.incremental.state import KnownQuery, Progress, State, StateTable
 from plait.engines.shared.culprits import culprits
@@ -72,6 +72,7 @@ class Trunk:
         self._queries: Sequence[SharedQuery] = ()
         self._scans: Mapping[str, StreamScan] = scans
         self._computed: list[_Computed] = []
+        self._open_in: Database | None = None  # where the operators have what they need
         self._looks = Looks()
         self.observed = NOTHING  # of the last batch
         try:
@@ -88,21 +89,27 @@ class Trunk:
         Those that were computed before go on. What others needed is still there until it is `let_go`, so that
         this can be taken back.
         """
-        computed = self._arranged(queries, scans)
+        before = self._computed if self._open_in is self._database else ()
+        self._open_in = None
+        computed = self._arranged(queries, scans, before)
         chosen = {name: part for each in computed for name, part in each.group.parts.items()}
         with self._database.transaction():
             self._state.take_up(_known(queries, chosen), _tables(computed))
             for each in computed:
                 each.group.open(self._database)
         self._queries, self._scans, self._computed = queries, scans, computed
+        self._open_in = self._database
         self._failing = FailingRows(queries, scans)
 
     def _arranged(
-        self, queries: Sequence[SharedQuery], scans: Mapping[str, StreamScan] | None = None
+        self,
+        queries: Sequence[SharedQuery],
+        scans: Mapping[str, StreamScan],
+        before: Iterable[_Computed] = (),
     ) -> list[_Computed]:
-        """Queries in groups, over those columns of the streams, or the ones that are handed over now."""
+        """Queries in groups, over those columns of the streams; of operators from before, those that stay."""
         parts = {name: query.part for name, query in self._state.queries().items() if query.part is not None}
-        return _computed(queries, scans or self._scans, parts)
+        return _computed(queries, scans, parts, {each.read: each.group for each in before})
 
     @property
     def meters(self) -> tuple[Meter, ...]:
@@ -201,11 +208,12 @@ class Trunk:
         leaving everything as it was."""
 
         def tried(some: Sequence[SharedQuery]) -> PlaitError | None:
+            self._open_in = None
             self._state.revive()
             self._database = self._state.database
             try:
                 with self._database.transaction():
-                    computed = self._arranged(some)
+                    computed = self._arranged(some, self._scans)
                     for each in computed:
                         each.group.open(self._database)
                     failing = FailingRows(some, self._scans)
@@ -257,13 +265,16 @@ def state_tables(
     """The columns of all tables that queries need which come together, by the tables' names."""
     return {
         table.name: frozenset(table.columns)
-        for each in _computed(queries, scans, {})
+        for each in _computed(queries, scans, {}, {})
         for table in each.group.tables()
     }
 
 
 def _computed(
-    queries: Sequence[SharedQuery], scans: Mapping[str, StreamScan], parts: Mapping[str, str]
+    queries: Sequence[SharedQuery],
+    scans: Mapping[str, StreamScan],
+    parts: Mapping[str, str],
+    before: Mapping[frozenset[str], Group],
 ) -> list[_Computed]:
     by_streams: dict[frozenset[str], list[SharedQuery]] = {}
     for query in queries:
@@ -273,7 +284,7 @@ def _computed(
         _Computed(
             read,
             tuple(query.name for query in members),
-            Group(f"g_{identity.of_streams(read)}_", members, scans, parts),
+            Group(f"g_{identity.of_streams(read)}_", members, scans, parts, before.get(read)),
         )
         for read, members in by_streams.items()
     ]
