@@ -42,6 +42,7 @@ class ChangingSystem:
     first: int
     engines: str = "any"
     starts_us: dict[str, int | None] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)  # changes that should have been made
     _rounds: int = 0
 
     def __post_init__(self) -> None:

@@ -12,7 +12,6 @@ import random
 import shutil
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from time import sleep
@@ -28,6 +27,8 @@ LIVES = 3
 ENDS = ("stop", "change-prepared", "change-recorded", "change-made", "moment", "moment")
 KILLED_AT_START = 0.3
 LONGEST_CHANGE_S = 0.6
+# What is said of a system that was killed, before it was asked or while it was.
+ENDED = ("control", "not-running")
 
 
 def sequence(seed: int, folder: Path) -> list[str]:
@@ -57,29 +58,34 @@ def sequence(seed: int, folder: Path) -> list[str]:
                     sleep(rng.uniform(0, LONGEST_CHANGE_S))
                     kill()
                 change.join()
+                if living.refused:
+                    kill()  # there was no step of a change to be killed at
     with living.running():
         present = living.note_starts()
         living.arrive()
         living.arrive()
     living.drain()
     gone = [name for name in living.starts_us if name not in present]
-    return [*living.wrong(sorted(present)), *living.wrong(gone, whole=False)]
+    return [*living.refused, *living.wrong(sorted(present)), *living.wrong(gone, whole=False)]
 
 
 def _changed(living: ChangingSystem, names: list[str], rng: random.Random) -> Callable[[], None]:
     """A change of chance: what is there is known, what comes of it may not be."""
     there = sorted(query.name for query in living.system.queries())
-    declared = {name.split("#")[0] for name in there}
+    declared = {name.split("#")[0].lower() for name in there}  # spelled as it was declared
     missing = [name for name in names if name not in declared]
     adds = bool(missing) and (len(there) < 3 or rng.random() < 0.6)
     some = rng.sample(missing, rng.randint(1, len(missing))) if adds else rng.sample(there, rng.randint(1, 2))
 
     def change() -> None:
-        with suppress(PlaitError):  # that the system ended, for one
+        try:
             if adds:
                 living.add(some)
             else:
                 living.system.drop(*some, sure=True)
+        except PlaitError as error:
+            if error.code not in ENDED:
+                living.refused.append(f"{'adding' if adds else 'dropping'} {some}: {error.render()}")
 
     return change
 
@@ -94,10 +100,11 @@ def main() -> None:
         folder = Path(tempfile.mkdtemp(prefix="plait-changes-"))
         found = sequence(seed, folder)
         print(f"sequence {seed}: {'wrong, in ' + str(folder) if found else 'right'}", flush=True)  # noqa: T201
+        print(*found, sep="\n\n", end="\n" * bool(found), flush=True)  # noqa: T201
         wrong += found
         if not found:
             shutil.rmtree(folder, ignore_errors=True)
-    print("\n\n".join(wrong) if wrong else "all results are those of the definitions")  # noqa: T201
+    print("FAILED" if wrong else "all results are those of the definitions")  # noqa: T201
     raise SystemExit(bool(wrong))
 
 

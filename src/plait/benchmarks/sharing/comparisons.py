@@ -98,11 +98,21 @@ def _aggregates(folder: Path, session: SparkSession, size: _Size, report: Report
     observer("the floor: Spark's micro-batches without work, and DuckDB without Spark")
     empty_s = median(floor.empty_batches_s(folder, session) for _ in range(size.runs))
     database_s = median(floor.database_s(folder, few) for _ in range(size.runs))
+    in_batches_s = median(floor.database_s(folder, few, batches=True) for _ in range(size.runs))
     report.figures |= {
         "floor_empty_batches_seconds": round(empty_s, 2),
         "floor_database_seconds": round(database_s, 2),
+        "floor_database_in_batches_seconds": round(in_batches_s, 2),
+        "aggregates_20_over_floor_in_batches": round(ours.seconds / (empty_s + in_batches_s), 3),
     }
-    _claim(report, "aggregates_20_over_floor", ours.seconds / (empty_s + database_s), 1.5, below=True)
+    _claim(
+        report,
+        "aggregates_20_over_floor",
+        ours.seconds / (empty_s + database_s),
+        1.5,
+        below=True,
+        reason=f"in batches of a file each, DuckDB alone takes {in_batches_s:.2f} s, not {database_s:.2f} s",
+    )
 
 
 def _groups(folder: Path, session: SparkSession, size: _Size, report: Report, observer: Observer) -> None:
@@ -241,10 +251,12 @@ def _cost_ratio(report: Report, key: str, many: Measured, few: Measured, at_most
     _claim(report, key, many.seconds / few.seconds, at_most, below=True)
 
 
-def _claim(report: Report, key: str, value: float, goal: float, *, below: bool) -> None:
+def _claim(report: Report, key: str, value: float, goal: float, *, below: bool, reason: str = "") -> None:
     holds = value <= goal if below else value >= goal
     report.figures[key] = round(value, 3)
     why_not = "" if holds else f"{value:.2f} is not {'below' if below else 'above'} {goal:g}"
+    if reason and not holds:
+        why_not += f": {reason}"
     report.claims.append(Claim(key, "goal", goal, round(value, 3), holds, why_not))
 
 

@@ -32,8 +32,8 @@ def empty_batches_s(folder: Path, session: SparkSession) -> float:
         return perf_counter() - began
 
 
-def database_s(folder: Path, windows: Sequence[aggregates.Windowed]) -> float:
-    """All files in one batch: read, computed, written and committed."""
+def database_s(folder: Path, windows: Sequence[aggregates.Windowed], *, batches: bool = False) -> float:
+    """All files, in one batch or in `batches` of a file: read, computed, written and committed."""
     workload = language.load_text(aggregates.sql(folder, windows))
     catalog, results = workload.catalog, results_of(plan(workload).deployment, workload.catalog)
     (read,) = shared_fragment("shared-0", results, catalog).inputs
@@ -48,7 +48,9 @@ def database_s(folder: Path, windows: Sequence[aggregates.Windowed]) -> float:
             Path(name), results[0].columns, results[0].plan.types, [query.name for query in queries]
         )
         files = sorted(folder.glob("*.parquet"))
-        rows, _ = ArrivingFiles(database, stream, simple.scan, simple.predicate).read(files, 0)
-        trunk.apply(Batch(0), {key: rows}, {}, partial(sink.publish, 0))
+        arriving = ArrivingFiles(database, stream, simple.scan, simple.predicate)
+        for batch, part in enumerate([file] for file in files) if batches else [(0, files)]:
+            rows, _ = arriving.read(part, 0)
+            trunk.apply(Batch(batch), {key: rows}, {}, partial(sink.publish, batch))
         trunk.close()
         return perf_counter() - began
