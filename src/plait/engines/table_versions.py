@@ -27,6 +27,7 @@ from plait.errors import ExternalError, PlaitError
 from plait.expressions.types import Kind
 from plait.failpoints import reach
 
+NOT_KEPT = "table-not-kept"  # the code of the error if it is not the table that fails
 # How often a table is read that changes while it is read.
 ATTEMPTS = 20
 # Changes that are no further apart than this may have the same time.
@@ -120,7 +121,7 @@ def _write(table: Table, draft: Path) -> None:
                 draft.unlink(missing_ok=True)
             detail = error.detail if isinstance(error, ExternalError) else str(error)
             raise ExternalError(
-                "table-not-kept", f"{described(table)} cannot be copied to {draft.parent}", detail=detail
+                NOT_KEPT, f"{described(table)} cannot be copied to {draft.parent}", detail=detail
             ) from None
 
 

@@ -16,13 +16,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from time import monotonic, sleep
 from typing import Protocol, TypeAlias
 
 from plait.batches import Batch, Outcome, Processed, Publish
 from plait.deployment.fragments import Fragment, Result
 from plait.engines.event_times import LAST_EVENT_TIME_US
-from plait.errors import ExternalError
+from plait.errors import ExternalError, PlaitError, QueriesFailedError
 from plait.failpoints import reach
 from plait.plan.nodes import sources_of
 from plait.runtime.beats import Beats
@@ -91,6 +92,10 @@ def counts_of(result: Result) -> QueryCounts:
     return QueryCounts(result.query, tuple(sorted(name.lower() for name in sources_of(result.plan)[0])))
 
 
+def tables_of(result: Result) -> tuple[str, ...]:
+    return tuple(sorted(name.lower() for name in sources_of(result.plan)[1]))
+
+
 class FragmentRun(StreamingWork):
     """A fragment with its state. Streams and tables are known by their keys."""
 
@@ -134,7 +139,7 @@ class FragmentRun(StreamingWork):
         self.publisher = publisher
         self.counts = {result.query: counts_of(result) for result in fragment.results}
         self.rates = {result.query: self.rates.get(result.query, RecentRate()) for result in fragment.results}
-        joined = {name.lower() for result in fragment.results for name in sources_of(result.plan)[1]}
+        joined = {table for result in fragment.results for table in tables_of(result)}
         self._tables_read = tuple(sorted(joined))
 
     @contextmanager
@@ -207,7 +212,7 @@ class FragmentRun(StreamingWork):
     def _processed(self, frame: Frame, batch: int) -> Processed:
         for log in self._logs.values():
             log.begin(batch)
-        tables = self._tables.begin(self.journal, batch, self._tables_read)
+        tables = self._tables_of(batch)
         reach("batch-begun")
         self._sources.check_batch(self._checked, self._checkpoint.path)
         late_before_us = self._checkpoint.watermark_us(batch - 1)
@@ -221,6 +226,22 @@ class FragmentRun(StreamingWork):
         )
         reach("batch-finished")
         return processed
+
+    def _tables_of(self, batch: int) -> Mapping[str, Path]:
+        """The tables that a batch sees. One that cannot be read is the trouble of those that join it."""
+        try:
+            return self._tables.begin(self.journal, batch, self._tables_read)
+        except PlaitError as error:
+            unreadable = self._tables.unreadable(self._tables_read)
+            failed = {
+                result.query: unreadable[table]
+                for result in self.fragment.results
+                for table in tables_of(result)
+                if table in unreadable
+            }
+            if 0 < len(failed) < len(self.fragment.results):
+                raise QueriesFailedError(failed) from error
+            raise
 
     def _journalled(
         self, batch: int, outcomes: Mapping[str, Outcome]

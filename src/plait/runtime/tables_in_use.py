@@ -12,6 +12,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Protocol
 
+from plait.engines.table_versions import NOT_KEPT
+from plait.errors import PlaitError
 from plait.runtime.journal import Journal
 
 
@@ -43,6 +45,19 @@ class TablesInUse:
             if before and chosen != before:
                 self._versions.keep_only(self._in_use())
         return {table: self._versions.path(table, version) for table, version in chosen.items()}
+
+    def unreadable(self, tables: Collection[str]) -> dict[str, PlaitError]:
+        """Those of the tables that cannot be read now, and why. One that cannot be kept is none of them: that
+        is the trouble of the state folder, hence of all."""
+        found: dict[str, PlaitError] = {}
+        with self._lock:
+            for table in tables:
+                try:
+                    self._versions.current([table])
+                except PlaitError as error:
+                    if error.code != NOT_KEPT:
+                        found[table] = error
+        return found
 
     def forget(self, journal: Journal) -> None:
         """No batch of that journal runs again."""
