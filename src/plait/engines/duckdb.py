@@ -3,15 +3,18 @@
 Fixed here, so that no environment changes a result or reaches out of the machine: the time zone is UTC,
 nothing is installed or loaded from a network, memory and threads are bounded. In memory, nothing is spilled;
 a database in a file spills to a folder beside it. Every error of DuckDB leaves this module as one of ours:
-running out of memory is `InfeasibleError`, everything else `ExternalError`. Neither carries the SQL, in which
-secrets may be, nor the error that it came from, which quotes it.
+running out of memory is `InfeasibleError`, everything else `ExternalError`, with the code `NO_SPACE` if the
+disk is full. Neither carries the SQL, in which secrets may be, nor the error that it came from, which quotes
+it.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from errno import ENOSPC
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +24,9 @@ import duckdb
 import pyarrow as pa
 
 from plait.errors import ExternalError, InfeasibleError, PlaitError
+from plait.quantity_text import bytes_text
 
+NO_SPACE = "no-space"
 DEFAULT_MEMORY_BYTES = 4 * 1024**3
 DEFAULT_THREADS = 2
 # How far the log of changes beside a file grows before it is put into the file.
@@ -105,12 +110,7 @@ class Database:
 
     def _check_rows(self, rows: int) -> None:
         if self.most_rows is not None and rows > self.most_rows:
-            raise InfeasibleError(
-                "too-many-rows",
-                f"a micro-batch gives more than {self.most_rows:,} rows at once",
-                hint="join on more, or over shorter ranges; let batches be smaller (files_per_batch);\n"
-                "or allow more with --most-rows",
-            )
+            raise too_many_rows(self.most_rows)
 
     @contextmanager
     def given(self, rows: pa.Table) -> Iterator[str]:
@@ -166,11 +166,27 @@ class Database:
         if isinstance(error, duckdb.OutOfMemoryException):
             return InfeasibleError(
                 "memory",
-                f"DuckDB needs more than its {self.memory_bytes / 1024**3:.1f} GiB of memory",
+                f"DuckDB needs more than its {bytes_text(self.memory_bytes)} of memory",
                 detail=detail.splitlines()[0],
                 hint="use fewer rows, shorter ranges or longer slides",
             )
+        if os.strerror(ENOSPC) in detail:
+            return ExternalError(
+                NO_SPACE,
+                "the disk is full",
+                detail=detail,
+                hint="make room and start again: no row is lost or doubled",
+            )
         return ExternalError("duckdb", "DuckDB could not run a statement", detail=detail)
+
+
+def too_many_rows(most_rows: int) -> InfeasibleError:
+    return InfeasibleError(
+        "too-many-rows",
+        f"a micro-batch gives more than {most_rows:,} rows at once",
+        hint="join on more, or over shorter ranges; let batches be smaller (files_per_batch);\n"
+        "or allow more with --most-rows",
+    )
 
 
 def quoted(name: str) -> str:

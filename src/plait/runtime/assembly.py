@@ -310,9 +310,9 @@ class Assembly:
     def _computation(self, fragment: Fragment, folder: FragmentFolder, held: ExitStack) -> Computation:
         catalog, sources = self._catalog, self._sources
         if fragment.way is Way.NATIVE:
-            return NativeComputation(fragment, catalog, sources, folder.beats)
+            return NativeComputation(fragment, catalog, sources, folder.beats, self._most_rows)
         if fragment.way is Way.WOVEN:
-            return WovenComputation(fragment, catalog, sources, folder.beats, self._session)
+            return WovenComputation(fragment, catalog, sources, folder.beats, self._session, self._most_rows)
         inputs = {each.stream.lower(): row_by_row(each.plan) for each in fragment.inputs}
         scans = {key: each.scan for key, each in inputs.items()}
         streams = {key: catalog.stream(key) for key in scans}

@@ -37,9 +37,13 @@ from plait.spark.frame_columns import column_names, join_type, joined_names
 
 
 class Epilogue:
-    """From the relation that the streaming part computes to the result with these columns."""
+    """From the relation that the streaming part computes to the result with these columns, of which a batch
+    may give `most_rows`."""
 
-    def __init__(self, stages: Stages, columns: Sequence[str], catalog: Catalog) -> None:
+    def __init__(
+        self, stages: Stages, columns: Sequence[str], catalog: Catalog, most_rows: int | None = None
+    ) -> None:
+        self._most_rows = most_rows
         self._begin = stages.streaming[-1].output
         self._stages = stages.epilogue
         self._end = stages.output
@@ -56,7 +60,7 @@ class Epilogue:
         for stage in self._stages:
             frame = self._applied(stage, frame, batch)
         casts = [f"CAST(c{k} AS {type_to_spark(type_)}) AS c{k}" for k, type_ in enumerate(self._end.types)]
-        table = collected(frame.selectExpr(*casts), rows)
+        table = collected(frame.selectExpr(*casts), rows, self._most_rows)
         return table.rename_columns(self._schema.names).cast(self._schema)
 
     def _tick(self) -> list[str]:

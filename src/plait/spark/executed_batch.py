@@ -13,9 +13,15 @@ from typing import Any
 import pyarrow as pa
 from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
+
+from plait.engines.duckdb import too_many_rows
+from plait.spark.failures import SPARK_ERRORS
 
 _FRAME = "LogicalRDD"  # as it stands in plans of what is made of it
 _OBSERVATION = "CollectMetrics"
+_PLACE = "place_in_part"
+_TOO_MANY = "plait: more rows than are allowed at once"
 _QUERY = "sql.streaming.queryId"
 _REFUSE_STREAMS = "spark.sql.streaming.unsupportedOperationCheck"
 # Operators that know rows of earlier batches, unless what they work on is stored.
@@ -66,12 +72,32 @@ class ExecutedBatch:
         return DataFrame(again, self._session)
 
 
-def collected(rows: DataFrame, frame: DataFrame) -> pa.Table:
+def collected(rows: DataFrame, frame: DataFrame, most_rows: int | None = None) -> pa.Table:
     """The rows that are made of a batch's frame, which is computed in any case: Spark leaves it out if it
-    finds that nothing can come of it, but what is read has to be counted, and state to be kept."""
+    finds that nothing can come of it, but what is read has to be counted, and state to be kept. More than
+    `most_rows` are an error."""
     if _FRAME not in rows._jdf.queryExecution().optimizedPlan().toString():
         frame.write.format("noop").mode("append").save()
-    return rows.toArrow()
+    if most_rows is None:
+        return rows.toArrow()
+    try:
+        table = _bounded(rows, most_rows).toArrow()
+    except SPARK_ERRORS as error:
+        if _TOO_MANY in str(error):
+            raise too_many_rows(most_rows) from None
+        raise
+    if table.num_rows > most_rows:
+        raise too_many_rows(most_rows)
+    return table
+
+
+def _bounded(rows: DataFrame, most_rows: int) -> DataFrame:
+    """The same rows, of which no part of Spark's makes many more than allowed: a join that explodes would
+    take all memory before somebody could count. (LIMIT would gather the parts into one, in every batch.)"""
+    place = "monotonically_increasing_id() & 8589934591"  # the lower bits count the rows of a part
+    numbered = rows.withColumn(_PLACE, F.expr(place))
+    is_allowed = f"IF({_PLACE} <= {most_rows}, TRUE, CAST(raise_error('{_TOO_MANY}') AS BOOLEAN))"
+    return numbered.where(is_allowed).drop(_PLACE)
 
 
 def keeps_state(frame: DataFrame) -> bool:

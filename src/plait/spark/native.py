@@ -21,16 +21,23 @@ from plait.spark.stream_rows import RecordSource
 
 
 class NativeComputation:
-    """The stages of a fragment of one query."""
+    """The stages of a fragment of one query. A batch may give `most_rows`."""
 
-    def __init__(self, fragment: Fragment, catalog: Catalog, sources: RecordSource, beats: Path) -> None:
+    def __init__(
+        self,
+        fragment: Fragment,
+        catalog: Catalog,
+        sources: RecordSource,
+        beats: Path,
+        most_rows: int | None = None,
+    ) -> None:
         stages = fragment.stages
         assert stages is not None, fragment.name
         self._query = fragment.only.query
         readers = stream_readers(stages, catalog, sources, beats)
         self._counted = [reader.counted for reader in readers.values()]
         self._failing = FailingRows(fragment.results, readers)
-        self._epilogue = Epilogue(stages, fragment.only.columns, catalog)
+        self._epilogue = Epilogue(stages, fragment.only.columns, catalog, most_rows)
         self.frame = self._epilogue.handed_over(applied(stages.streaming, readers))
 
     def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Processed:

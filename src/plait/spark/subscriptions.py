@@ -90,8 +90,9 @@ class Subscriptions:
         self._inputs = range(len(subscriptions[0].ranges_us))
         self._table = self._subscribed()
 
-    def results(self, rows: DataFrame, frame: DataFrame) -> list[BatchRows]:
-        """The rows of all queries, of shared rows that are made of a batch's frame. Runs the batch."""
+    def results(self, rows: DataFrame, frame: DataFrame, most_rows: int | None = None) -> list[BatchRows]:
+        """The rows of all queries, of shared rows that are made of a batch's frame; more than `most_rows` in
+        all are an error. Runs the batch."""
         table = self._table.broadcast(rows.sparkSession).alias("s")
         items, conditions = ["s.query", "s.statement"], []
         for statement, number in self._statements.items():
@@ -110,7 +111,7 @@ class Subscriptions:
         found = rows.selectExpr("*", *self._routes.blocks).alias("r")
         routed = found.join(table, F.expr(self._routes.condition("r", "s")), "inner")
         wanted = routed.where(" AND ".join([f"({' OR '.join(conditions)})", *meeting]))
-        return self._by_statement(collected(wanted.selectExpr(*items), frame))
+        return self._by_statement(collected(wanted.selectExpr(*items), frame, most_rows))
 
     def _by_statement(self, found: pa.Table) -> list[BatchRows]:
         results = []

@@ -45,11 +45,19 @@ from plait.spark.weaves import JoinWeave, SelectWeave, Weave
 
 
 class WovenComputation:
-    """A family of queries, over scans of all that any of them reads."""
+    """A family of queries, over scans of all that any of them reads. A batch may give `most_rows`, which are
+    of all queries."""
 
     def __init__(
-        self, fragment: Fragment, catalog: Catalog, sources: RecordSource, beats: Path, session: SparkSession
+        self,
+        fragment: Fragment,
+        catalog: Catalog,
+        sources: RecordSource,
+        beats: Path,
+        session: SparkSession,
+        most_rows: int | None = None,
     ) -> None:
+        self._most_rows = most_rows
         self._queries = [member.query for member in fragment.family]
         self._weave = _weave(fragment, catalog)
         stages = native_stages(self._weave.plan)
@@ -71,12 +79,13 @@ class WovenComputation:
     def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Processed:
         """Compute one batch, publish the rows of all queries, and count what each of them missed."""
         counting = Counting(frame, batch, self._counted)
-        results = self._weave.subscriptions.results(self._weave.shared_rows(frame), frame)
+        rows = self._weave.shared_rows(frame)
+        results = self._weave.subscriptions.results(rows, frame, self._most_rows)
         publish(results)
-        rows, late = row_counts(results), self._missed(counting)
+        counts, late = row_counts(results), self._missed(counting)
         failed = self._failing.found(counting)
         outcomes = {
-            query: Outcome(rows.get(query, 0), late.get(query, {}), failed=failed.get(query, {}))
+            query: Outcome(counts.get(query, 0), late.get(query, {}), failed=failed.get(query, {}))
             for query in self._queries
         }
         return Processed(outcomes, counting.arrived)

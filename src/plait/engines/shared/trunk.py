@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from plait.batches import Batch, BatchRows, Outcome, Publish, row_counts
 from plait.catalog import Stream
-from plait.engines.duckdb import DEFAULT_MEMORY_BYTES, Database
+from plait.engines.duckdb import DEFAULT_MEMORY_BYTES, NO_SPACE, Database
 from plait.engines.incremental.bands import closed_us
 from plait.engines.incremental.state import KnownQuery, Progress, State, StateTable
 from plait.engines.shared.culprits import culprits
@@ -147,6 +147,8 @@ class Trunk:
                 publish(results)
                 self._state.record(batch.id, seen_us, outcomes)
         except _FAILURES as error:
+            if error.code == NO_SPACE:
+                raise  # whoever it was that came too late for the last of it
             failed = self._culprits(batch, rows, before, seen_us)
             if 0 < len(failed) < len(self._queries):
                 raise QueriesFailedError(failed) from error
