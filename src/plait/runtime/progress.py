@@ -17,7 +17,7 @@ from rich.text import Text
 from plait.quantity_text import bytes_text, counted, number_text
 from plait.runtime.snapshot import QueryProgress, QueryState, RunProgress, StreamProgress
 from plait.runtime.tended import Tended
-from plait.runtime.waiting import time_text
+from plait.runtime.waiting import second_text, time_text
 from plait.table_text import printable, table_text
 
 QUERIES_SHOWN = 20
@@ -25,6 +25,7 @@ REASONS_SHOWN = 3
 FAILED_SHOWN = 5
 # Clocks differ, and zones are mixed up: less than that is nothing to speak of.
 FAR_AHEAD_US = 3_600_000_000
+_SLOW_SECONDS = 1.0  # that a place may take for the rows of a batch before it is told
 
 Cells: TypeAlias = tuple[Sequence[str], list[list[str]], set[int]]
 
@@ -246,12 +247,21 @@ def _bad_text(stream: StreamProgress) -> str:
 def _warnings(progress: RunProgress) -> Iterator[str]:
     """What may be wrong with the data of streams, or with results, and would otherwise go unnoticed."""
     yield from progress.tended.trouble.values()
+    yield from filter(None, (_slow_text(query, progress.trigger_seconds) for query in progress.queries))
     for stream in progress.streams:
+        held_back = [query.name for query in progress.queries if query.held_back_by == stream.name]
+        if held_back and stream.silent_since_us is not None:
+            yield _silent_text(stream, stream.silent_since_us, held_back)
         if stream.ahead_us > FAR_AHEAD_US:
             ahead = duration_text(stream.ahead_us / 1e6)
             yield (
                 f"the watermark of {stream.name} is {ahead} ahead of the clock, so rows of today come late: "
                 "max_future = '1 hour' keeps rows from the future aside"
+            )
+        if stream.gone is not None:
+            yield (
+                f"{stream.gone}, where {stream.name} is read from, is not there any more: "
+                "bring it back, and it is read on"
             )
         if stream.changed_files:
             more = len(stream.changed_files) - 1
@@ -260,6 +270,31 @@ def _warnings(progress: RunProgress) -> Iterator[str]:
                 f"{stream.changed_files[0]}{others} of {stream.name} changed after being read, and "
                 "what is new is not read: put new rows into new files"
             )
+
+
+def _slow_text(query: QueryProgress, trigger_seconds: float | None) -> str:
+    """Of a place that keeps a query's batches waiting, and with them those of all that run together."""
+    seconds = query.handing_over_seconds
+    if seconds <= max(_SLOW_SECONDS, trigger_seconds or 0.0) or query.error is not None:
+        return ""
+    return (
+        f"{query.name}: {query.results} takes {duration_text(seconds)} for the rows of a micro-batch, "
+        "and the queries that run with it wait: make it quicker, or drop the query"
+    )
+
+
+def _silent_text(stream: StreamProgress, since_us: int, held_back: Sequence[str]) -> str:
+    more = f" and {len(held_back) - REASONS_SHOWN:,} more" if len(held_back) > REASONS_SHOWN else ""
+    timeout_us = stream.idle_timeout_us
+    until = (
+        "an idle_timeout would let them go on"
+        if timeout_us is None
+        else f"its idle_timeout of {duration_text(timeout_us / 1e6)} will let them go on"
+    )
+    return (
+        f"{stream.name} is silent since {second_text(since_us)} and holds back "
+        f"{', '.join(held_back[:REASONS_SHOWN])}{more}: {until}"
+    )
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:

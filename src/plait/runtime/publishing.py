@@ -8,6 +8,7 @@ slice.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from time import monotonic
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -35,10 +36,20 @@ class Publisher:
         self._shared = [sink for _, sink in shared]
         groups = [*(queries for queries, _ in shared), *((query,) for query in own)]
         self._group_of = {query: group for group, queries in enumerate(groups) for query in queries}
+        self._seconds: dict[str, float] = {}  # that own places took for the last batch
+        self._handing: tuple[str, float] | None = None  # whose rows are being handed over, and since when
 
     def silent(self, batch_id: int) -> frozenset[str]:
         """The queries whose rows are left out of a batch."""
         return frozenset(query for query, batch in self._until.items() if batch_id >= batch)
+
+    def seconds_of(self, query: str) -> float:
+        """How long the query's own place took for its rows of the last batch, or takes by now: 0 if it had
+        none, or shares files. May be asked while a batch is published."""
+        handing = self._handing
+        if handing is not None and handing[0] == query:
+            return monotonic() - handing[1]
+        return self._seconds.get(query, 0.0)
 
     def publish(self, batch_id: int, results: Sequence[BatchRows]) -> None:
         """Hand over the rows of a batch. Should that fail half way, all of it is done again: without the
@@ -54,13 +65,26 @@ class Publisher:
             if group in parts:
                 shared.publish(batch_id, parts[group])
         failed: dict[str, PlaitError] = {}
+        seconds: dict[str, float] = {}
         for group, (query, sink) in enumerate(self.own.items(), start=len(self._shared)):
             if group in parts:
+                rows = pa.concat_tables([part.rows for part in parts[group]])
+                began = monotonic()
+                self._handing = query, began
                 try:
-                    sink.publish(batch_id, pa.concat_tables([part.rows for part in parts[group]]))
+                    sink.publish(batch_id, rows)
                 except ExternalError as error:
                     failed[query] = error
+                finally:
+                    self._handing = None
+                seconds[query] = monotonic() - began
+        self._seconds = seconds
         if failed and len(failed) == len(self._group_of):
             raise reported([*failed.values()])
         if failed:
-            raise QueriesFailedError(failed)
+            raise QueriesFailedError({query: _stopping(error) for query, error in failed.items()})
+
+
+def _stopping(error: PlaitError) -> PlaitError:
+    """Without the promise that a next start makes good: it does not for a query that is stopped."""
+    return type(error)(error.code, error.message, detail=error.detail)

@@ -80,6 +80,8 @@ def _stream(log: StreamLog, assembly: Assembly, now_us: int) -> StreamProgress:
         ahead_us=max(0, (log.rows_watermark_us or 0) - now_us),
         changed_files=tuple(shown(log.stream, file) for file in log.changed_files()),
         silent_since_us=now_us - int(log.silent_s * 1e6) if log.silent_s >= _SILENT_S else None,
+        idle_timeout_us=log.stream.idle_timeout_us,
+        gone=None if (gone := log.gone) is None else shown(log.stream, gone),
     )
 
 
@@ -120,9 +122,11 @@ def _query(
         failed=_failed(run, result),
         batches=run.totals.batches,
         batch_seconds=run.batch_seconds,
+        handing_over_seconds=run.publisher.seconds_of(query.name),
         watermark_us=watermark_us,
         waiting=awaited.words,
         is_open=awaited.is_open,
+        held_back_by=awaited.held_back_by,
         error=run.error,
     )
 

@@ -32,7 +32,8 @@ class StreamProgress:
     None before the first row. `bad_folder` holds the bad records, once there are any. `ahead_us` is how far
     rows have moved the watermark ahead of the clock, 0 if they have not. `changed_files` were changed after
     they had been read. `silent_since_us` is the clock when the last row came, of a stream that has brought
-    none for a while."""
+    none for a while; after `idle_timeout_us`, if there is one, it holds nobody back. `gone` is where its
+    files should be, if that is not there."""
 
     name: str
     rows: int = 0
@@ -43,6 +44,8 @@ class StreamProgress:
     ahead_us: int = 0
     changed_files: tuple[str, ...] = ()
     silent_since_us: int | None = None
+    idle_timeout_us: int | None = None
+    gone: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,10 @@ class FailedExpression:
 class QueryProgress:
     """`results` says where the rows go, in words: a folder, the console, a format of Spark's. `guarantee` is
     what holds for the rows there. `waiting` says what is still open, if something `is_open`, or why there are
-    no rows yet; it is empty where neither is the case. `watermark_us` is the one that the query goes by.
-    `failed` are expressions in the order in which they failed first."""
+    no rows yet; it is empty where neither is the case. `held_back_by` is a stream that is behind the others
+    that the query reads. `watermark_us` is the one that the query goes by. `failed` are expressions in the
+    order in which they failed first. `handing_over_seconds` is how long the query's own place took for its
+    rows of the last batch, or takes by now."""
 
     name: str
     way: Way
@@ -78,9 +83,11 @@ class QueryProgress:
     failed: tuple[FailedExpression, ...] = ()
     batches: int = 0
     batch_seconds: float | None = None  # the last one
+    handing_over_seconds: float = 0.0
     watermark_us: int | None = None
     waiting: str = ""
     is_open: bool = False
+    held_back_by: str | None = None
     error: PlaitError | None = None
 
 

@@ -85,6 +85,11 @@ class StreamLog:
         """Files that were changed after they had been read, which nobody reads again."""
         return () if self._files is None else self._files.changed()
 
+    @property
+    def gone(self) -> Path | None:
+        """The folder, or file, that the stream is read from, if it is not there any more."""
+        return None if self._files is None else self._files.gone
+
     def idle_time_us(self, trigger_seconds: float) -> int | None:
         """The time that the stream counts as having reached, if it has been silent for its `idle_timeout`.
 

@@ -33,10 +33,11 @@ _BEHIND_US = 2_000
 @dataclass(frozen=True)
 class Waiting:
     """What a query waits for, in words: empty if rows have come and none is held back. It is open if a later
-    watermark closes something of it."""
+    watermark closes something of it. `held_back_by` is the stream that is behind the others, if one is."""
 
     words: str = ""
     is_open: bool = False
+    held_back_by: str | None = None
 
 
 def waiting(
@@ -47,7 +48,11 @@ def waiting(
     read = [streams[key] for key in sorted(map(str.lower, sources_of(plan)[0])) if key in streams]
     without_data = [stream for stream in read if stream.watermark_us is None]
     if without_data:
-        return Waiting(f"no data yet in {_names(without_data)}")
+        holds_back = len(without_data) < len(read) and _closes(plan, 0)
+        return Waiting(
+            f"no data yet in {_names(without_data)}",
+            held_back_by=without_data[0].name if holds_back else None,
+        )
     empty = [stream for stream in read if not stream.rows]
     if empty and not rows and all(map(_has_ended, read)):
         return Waiting(f"no data in {_names(empty)}")
@@ -62,18 +67,16 @@ def waiting(
     closes = _closes(plan, marks[slowest])
     if not closes:
         return Waiting("" if rows else "no row has matched so far")
-    held_back = _held_back(streams[slowest.lower()]) if marks[slowest] < max(marks.values()) else ""
-    watermark = f"the watermark is at {time_text(marks[slowest])}{held_back}"
-    return Waiting(f"{closes}; {watermark}", is_open=True)
+    watermark = f"the watermark is at {time_text(marks[slowest])}"
+    if marks[slowest] == max(marks.values()):
+        return Waiting(f"{closes}; {watermark}", is_open=True)
+    held_back = _held_back(streams[slowest.lower()])
+    return Waiting(f"{closes}; {watermark}, {held_back}", is_open=True, held_back_by=slowest)
 
 
 def _held_back(by: StreamProgress) -> str:
-    silent = (
-        ""
-        if by.silent_since_us is None
-        else f", silent since {time_text(by.silent_since_us // 10**6 * 10**6)}"
-    )
-    return f", held back by {by.name}{silent}"
+    silent = "" if by.silent_since_us is None else f", silent since {second_text(by.silent_since_us)}"
+    return f"held back by {by.name}{silent}"
 
 
 def _has_ended(stream: StreamProgress) -> bool:
@@ -113,3 +116,12 @@ def time_text(us: int) -> str:
     moment = datetime.fromtimestamp(us // 1_000_000, UTC).replace(microsecond=us % 1_000_000, tzinfo=None)
     precision = "seconds" if us % 1_000_000 == 0 else "milliseconds" if us % 1000 == 0 else "microseconds"
     return moment.isoformat(sep=" ", timespec=precision)
+
+
+def second_text(us: int) -> str:
+    """A moment of the clock, of which nobody needs a fraction.
+
+    >>> second_text(1767268800500000)
+    '2026-01-01 12:00:00'
+    """
+    return time_text(us // 10**6 * 10**6)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EMFILE
 from pathlib import Path
 
 from plait.errors import ExternalError
@@ -85,6 +86,11 @@ class FilesRead:
         self._path = path
         self._as_read: dict[Path, tuple[int, int]] = {}
 
+    @property
+    def gone(self) -> Path | None:
+        """Where the files should be, if that is not there any more. To Spark it is as if nothing came."""
+        return None if self._path.exists() else self._path
+
     def begin_batch(self) -> None:
         """Take note of the files that come now, before they are read."""
         news = [file for file in self._log.news() if self._path in (file, file.parent)]
@@ -110,6 +116,8 @@ def _readable(checkpoint: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, LookupError, TypeError) as error:
+        if isinstance(error, OSError) and error.errno == EMFILE:
+            raise  # nothing is wrong with the checkpoint
         raise ExternalError(
             "checkpoint",
             f"Spark's checkpoint cannot be read: {checkpoint}",

@@ -155,3 +155,30 @@ def test_a_run_without_queries_is_shown_too() -> None:
     assert line(nothing)
     assert on_terminal(nothing)
     assert summary_text(nothing)
+
+
+def test_a_silent_stream_that_holds_queries_back_is_told_with_them() -> None:
+    alarms = replace(SILENT, silent_since_us=NOON + 500_000)
+    held_back = [replace(TOTALS, name=f"q{n}", held_back_by="alarms") for n in range(5)]
+    progress = replace(PROGRESS, streams=(READINGS, alarms), queries=(*held_back, NOTHING))
+    said = "alarms is silent since 2026-01-01 12:00:00 and holds back q0, q1, q2 and 2 more: "
+    assert f"{said}an idle_timeout would let them go on" in line(progress)
+    patient = replace(alarms, idle_timeout_us=300_000_000)
+    progress = replace(progress, streams=(READINGS, patient))
+    assert f"{said}its idle_timeout of 5 min will let them go on" in summary_text(progress)
+    assert "silent" not in line(replace(progress, queries=(TOTALS, NOTHING)))
+
+
+def test_a_place_that_takes_longer_than_batches_may_is_told() -> None:
+    slow = replace(TOTALS, handing_over_seconds=4.2)
+    said = "totals: results/totals takes 4.2 s for the rows of a micro-batch"
+    assert said in line(replace(PROGRESS, queries=(slow,)))
+    assert said not in line(replace(PROGRESS, queries=(slow,), trigger_seconds=10.0))
+
+
+def test_a_folder_of_a_stream_that_is_not_there_is_told() -> None:
+    progress = replace(PROGRESS, streams=(replace(READINGS, gone="data/readings"),))
+    warnings = summary_json(progress)["warnings"]
+    assert warnings == [
+        "data/readings, where readings is read from, is not there any more: bring it back, and it is read on"
+    ]

@@ -56,6 +56,7 @@ def test_the_stream_that_holds_others_back_is_named() -> None:
         "rows without a partner from 2026-01-01 11:58:00 on are still open;"
         " the watermark is at 2026-01-01 11:59:00, held back by alarms",
         is_open=True,
+        held_back_by="alarms",
     )
 
 
