@@ -12,6 +12,8 @@ from pathlib import Path
 
 from plait.errors import ExternalError
 
+_NOTHING = "-"  # where a source stands that has not brought anything yet
+
 
 class Checkpoint:
     def __init__(self, path: Path) -> None:
@@ -30,6 +32,21 @@ class Checkpoint:
         if self.last_planned is None:
             for draft in (self.path / "offsets").glob(".*"):
                 draft.unlink()
+
+    def check(self) -> None:
+        """An error if the last plan, or commit, is not whole, as a power cut may leave it: Spark would end
+        without a word."""
+        for log, last in (("offsets", self.last_planned), ("commits", self.last_committed)):
+            if last is None:
+                continue
+            file = self.path / log / str(last)
+            try:
+                _version, *entries = file.read_text(encoding="utf-8").splitlines()
+                for entry in entries:
+                    if entry != _NOTHING:
+                        json.loads(entry)
+            except (OSError, ValueError) as error:
+                raise _unreadable(file, error) from None
 
     def watermark_us(self, batch: int) -> int | None:
         """The watermark that the batch closes windows by; None if there was no such batch."""
@@ -57,5 +74,6 @@ def _unreadable(path: Path, error: Exception) -> ExternalError:
         "checkpoint",
         f"Spark's checkpoint cannot be read: {path}",
         detail=str(error),
-        hint="start anew with other --state and --results folders",
+        hint="bring the whole state folder back from a copy; "
+        "or start anew with other --state and --results folders",
     )

@@ -19,10 +19,16 @@ class FolderLock:
     """Held from the moment it is made until `release`."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._descriptor = _locked(path)
         started = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, json.dumps({"pid": os.getpid(), "started": started}).encode(), 0)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the file is still where it was: otherwise somebody has taken the folder away."""
+        return _is_same(self._path, self._descriptor)
 
     def release(self) -> None:
         if self._descriptor >= 0:
@@ -58,9 +64,16 @@ def _locked(path: Path) -> int:
                 hint="wait until it ends, stop it, or give this run a --state folder of its own",
             ) from None
         # Whoever held it may have removed the file between the two steps: then the lock is of no file.
-        if path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):
+        if _is_same(path, descriptor):
             return descriptor
         os.close(descriptor)
+
+
+def _is_same(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _holder(path: Path) -> str:

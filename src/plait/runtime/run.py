@@ -352,6 +352,7 @@ class Run:
             return self._process_available(deadline)
         # To drain and to run for a time is to drain after that time.
         while not (self._stop_wanted.is_set() or self._drain_now.is_set()):
+            self._state.check_there()
             self._watch()
             self._started_again()
             if monotonic() >= deadline or self._has_nothing_active:
@@ -375,6 +376,7 @@ class Run:
             thread.start()
         while waiting and not self._stop_wanted.is_set() and monotonic() < deadline:
             waiting[0].join(_WATCH_SECONDS)
+            self._state.check_there()
             self._watch()
             again = [Thread(target=run.process_available, daemon=True) for run in self._started_again()]
             for thread in again:

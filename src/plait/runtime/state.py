@@ -169,6 +169,16 @@ class StateFolder:
     def stream(self, name: str) -> StreamFolder:
         return StreamFolder(self.path / "streams" / folder_name(name))
 
+    def check_there(self) -> None:
+        """An error if somebody has taken the folder away. What has files open in it would go on writing to
+        these, and Spark make a new folder: no later run could go on from either."""
+        if not self._lock.is_there:
+            raise ExternalError(
+                "state-gone",
+                f"the state folder {self.path} is not there any more, so the run has ended",
+                hint="bring it back and start again; or begin anew with other --state and --results folders",
+            )
+
     def prepare(self, fragments: Iterable[str], streams: Iterable[str]) -> None:
         """Make the folders that fragments of these names are built over, and those of streams."""
         with _reported(self.path):
@@ -429,6 +439,7 @@ def _check_batches(path: Path, whose: str, checkpoint_path: Path, journal_path: 
         journal = Journal(journal_path)
         begun, finished = journal.last_begun, journal.last_finished
         journal.close()
+    checkpoint.check()
     planned, committed = checkpoint.last_planned, checkpoint.last_committed
     if begun is not None and planned is None:
         raise damaged(path, f"of {whose} the checkpoint is missing")

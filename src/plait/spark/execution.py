@@ -18,7 +18,7 @@ from typing import TypeAlias
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from plait.spark.failures import SPARK_ERRORS, has_ended, is_gone
+from plait.spark.failures import SPARK_ERRORS, ended_without_reason, has_ended, is_gone
 
 Frame: TypeAlias = DataFrame
 Session: TypeAlias = SparkSession
@@ -94,9 +94,12 @@ class Execution:
         if self.is_active or self._stopping.is_set():
             return None
         try:
-            return self._query.exception()
+            failure = self._query.exception()
         except SPARK_ERRORS as error:
             return error
+        *_, trigger_seconds = self._given
+        # One that goes by a trigger has no end of its own.
+        return failure or (None if trigger_seconds is None else ended_without_reason())
 
     @property
     def batch_seconds(self) -> dict[int, float]:

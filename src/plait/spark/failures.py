@@ -6,15 +6,18 @@ that cannot be read is to put another in its place, not to take it away; an empt
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
+from errno import EMFILE, ENOSPC
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.captured import convert_exception
 from pyspark.sql import SparkSession
 
-from plait.errors import ExternalError, InternalError, PlaitError, UserError
+from plait.engines.duckdb import NO_SPACE
+from plait.errors import ExternalError, InfeasibleError, InternalError, PlaitError, UserError
 from plait.spark.file_paths import path_of_url
 
 # What calls of PySpark may raise. A process that is gone refuses the connection.
@@ -24,12 +27,23 @@ _FILE = re.compile(r"reading file (\S+?)\.?(?:\s|$)")
 _TYPE = re.compile(r"Parquet column \[(.*?)\]\. Expected Spark type (.+?), actual Parquet type (\w+)")
 _HEADER = re.compile(r"CSV header does not conform to the schema\.\s*Header: (.*)\s*Schema: (.*)")
 _NO_FORMAT = re.compile(r"Failed to find the data source: ([\w.-]*\w)")
+_TOPIC = re.compile(r"KafkaV2\[\w+\[(.+?)\]\]")
 _MASTER = re.compile(r"Could not parse Master URL")
 _CONDITION = re.compile(r"^\[[A-Z0-9_.]+\] ")
 _JAVA_CLASS = re.compile(r"^(?:[a-z]\w*\.)+[A-Z][\w$]*(?:: )?")
 _STATE = re.compile(r"\s*SQLSTATE: \w+")
 
+_ENDED = "spark-ended"
+_OF_ENGINES = ("duckdb", NO_SPACE, _ENDED)
 _SHUT_DOWN = ("SparkContext was shut down", "stopped SparkContext")
+
+# A topic that was deleted, and one that does not go on where it was.
+_TOPIC_GONE = (
+    "does not host this topic-partition",
+    "some data may have been missed",
+    "data may have been lost",
+)
+_WORKER_GONE = ("Python worker exited unexpectedly", "pyspark.daemon", "python_streaming_source")
 
 _MOST_LINES = 6
 _LONGEST_LINE = 300
@@ -40,6 +54,11 @@ REPLACE = "put a readable file in its place (an empty one, to do without its row
 
 def explained(error: Exception, what: str) -> PlaitError:
     """The error that Spark gave, as one of ours. `what` has failed, such as "query `totals`"."""
+    if isinstance(error, InfeasibleError) or (isinstance(error, ExternalError) and error.code in _OF_ENGINES):
+        # Only who called the engine knows for whom.
+        return type(error)(
+            error.code, f"{what} stopped: {error.message}", detail=error.detail, hint=error.hint
+        )
     if isinstance(error, PlaitError):
         return error
     if is_gone(error):
@@ -77,9 +96,32 @@ def explained(error: Exception, what: str) -> PlaitError:
         )
     if _MASTER.search(text):
         return UserError("spark-master", f"{what}: there is no such master", hint="for example local[4]")
-    if "No space left on device" in text:
+    if any(words in text for words in _TOPIC_GONE):
+        found = _TOPIC.search("\n".join(_messages(error)))
         return ExternalError(
-            "no-space", f"{what} stopped: the disk is full", detail=reason, hint="make room and start again"
+            "topic-gone",
+            f"{what} stopped: Kafka no longer has {f'`{found[1]}`' if found else 'its topic'} as it was read",
+            detail=reason,
+            hint="bring the topic back as it was; of one that was made anew, start anew, "
+            "with other --state and --results folders",
+        )
+    if any(words in text for words in _WORKER_GONE):
+        return ExternalError(
+            "worker-gone",
+            f"{what} stopped: a process of Python's that Spark had started has ended",
+            hint="start again, and it goes on without gap or duplicate; "
+            "if nobody ended it, there may be too little memory",
+        )
+    if os.strerror(ENOSPC) in text:
+        return ExternalError(
+            NO_SPACE, f"{what} stopped: the disk is full", detail=reason, hint="make room and start again"
+        )
+    if os.strerror(EMFILE) in text:
+        return ExternalError(
+            "open-files",
+            f"{what} stopped: too many files are open",
+            detail=reason,
+            hint="allow more with `ulimit -n` and start again: no row is lost or doubled",
         )
     if "Java heap space" in text or "OutOfMemoryError" in text:
         return ExternalError(
@@ -108,6 +150,10 @@ def data_gone(what: str, named: str) -> UserError:
         f"{what} needs a file that is not there any more{named}",
         hint="bring it back (an empty file of that name, to do without its rows) and start again",
     )
+
+
+def ended_without_reason() -> ExternalError:
+    return ExternalError(_ENDED, "Spark has ended it, and does not say why", hint="its logs may: --log")
 
 
 def is_gone(error: BaseException) -> bool:

@@ -94,7 +94,10 @@ class State:
 
     def check_queries(self, queries: Iterable[KnownQuery]) -> None:
         """Refuse other plans under known names, and a file of which nothing is known."""
-        known = self.queries()
+        try:
+            known = self.queries()
+        except ExternalError as error:
+            raise self._unusable("the state of a query cannot be read", error.detail) from None
         given = {query.name: query for query in queries}
         is_other = any(
             (known[name].plan, known[name].after_us) != (query.plan, query.after_us)
