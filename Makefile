@@ -11,7 +11,7 @@ DEV := .venv/dev.stamp
 
 # Where the tests are that need Spark. Each process that runs them has a Spark of its own, of 2 to 3 GB;
 # what takes long comes first.
-ON_SPARK := tests/differential tests/hostile tests/chaos tests/system tests/spark tests/docs
+ON_SPARK := tests/differential tests/hostile tests/trouble tests/chaos tests/system tests/spark tests/docs
 
 N ?= 1000
 KILLS ?= 60

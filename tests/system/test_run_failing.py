@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import plait
+from plait.evaluator import difference
 from plait.runtime.progress import summary_json, summary_text
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ def test_what_fails_is_counted(session: plait.Session, engines: str, tmp_path: P
     for name, expressions in EXPECTED.items():
         by_definition = {expression: rows for (_, expression), rows in session.evaluate(name).failed.items()}
         assert by_definition == {expression: rows for expression, rows, _ in expressions}
+        found, meant = running.results(name).rows, session.evaluate(name, as_of_watermark=True).rows
+        assert not difference(found, meant), name
     assert 'ratios: v / w on 2 rows of s, first {"' in summary_text(progress)
     told = {query["name"]: query["failed"] for query in summary_json(progress)["queries"]}
     assert told["numbers"][0]["sample"]["note"] == "six"
