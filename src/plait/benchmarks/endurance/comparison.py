@@ -56,7 +56,8 @@ def compare(ledger: Ledger, streams: str, system: System, told: Told) -> Compare
         with StoredData.from_tables(workload.catalog, _until(workload.catalog, tables, until_us)) as data:
             for name in names:
                 try:
-                    given = system.results(name).rows
+                    # Without a number it would be the last of that name.
+                    given = system.results(name if "#" in name else f"{name}#1").rows
                     compared.rows += len(given)
                     found = _wrong(name, ledger, workload.query(declared[name]), data, given)
                 except PlaitError as error:  # what was found of the others is worth telling all the same
