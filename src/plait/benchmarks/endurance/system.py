@@ -16,7 +16,7 @@ from plait.errors import ExternalError
 TRIGGER = "1s"
 COMPACT = "1min"
 PATIENCE_S = 300.0  # what has not ended by then hangs
-LOG_LINES = 40
+SHOWN_LINES, SHOWN_SIGNS = 10, 300
 
 
 class RunningSystem:
@@ -69,9 +69,9 @@ class RunningSystem:
         self._await_end("drain")
 
     def last_words(self) -> str:
-        """The end of what the last life has printed."""
-        text = self._log.read_text(errors="replace")
-        return "\n".join(text.splitlines()[-LOG_LINES:])
+        """The end of what the last life has printed, of which lines of progress may be long."""
+        lines = self._log.read_text(errors="replace").splitlines()
+        return "\n".join(line[:SHOWN_SIGNS] for line in lines[-SHOWN_LINES:])
 
     @property
     def _log(self) -> Path:

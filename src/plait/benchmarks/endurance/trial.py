@@ -19,6 +19,7 @@ from time import monotonic, sleep
 from plait.benchmarks.endurance.ledger import Change, Ledger, declared_name
 from plait.benchmarks.endurance.system import PATIENCE_S, RunningSystem
 from plait.benchmarks.endurance.workload import Declared, Queries
+from plait.benchmarks.report import Observer
 from plait.errors import PlaitError
 
 CHANGE_EVERY_S = 10.0
@@ -43,6 +44,7 @@ class Trial:
     queries: Queries
     number: int
     rng: random.Random
+    observer: Observer
     counts: Counter[str] = field(default_factory=Counter)
     errors: list[str] = field(default_factory=list)
     change_s: list[float] = field(default_factory=list)
@@ -101,7 +103,7 @@ class Trial:
         return self.rng.random() < KILLED_AT_START
 
     def _start_again(self, why: str) -> None:
-        self.errors.append(f"{why}:\n{self.system.last_words()}")
+        self._note(f"{why}:\n{self.system.last_words()}")
         self.system.kill()
         self.start()
 
@@ -152,7 +154,7 @@ class Trial:
             if error.code in _GONE and may_be_killed:
                 self.counts["changes_cut_off"] += not is_made
             else:
-                self.errors.append(f"{'add' if change.adds else 'drop'}: {error}")
+                self._note(f"{'add' if change.adds else 'drop'}: {error}")
 
     def _try_first(self, change: Change) -> None:
         if self.rng.random() >= TRIED_BEFORE:
@@ -183,10 +185,16 @@ class Trial:
             name = self.rng.choice(self.ledger.live)
             rows = len(self.system.attached.results(name))
             if rows < self._rows_read.get(name, 0):
-                self.errors.append(f"{name} had {self._rows_read[name]} rows, and has {rows}")
+                self._note(f"{name} had {self._rows_read[name]} rows, and has {rows}")
             self._rows_read[name] = rows
 
     def _list(self) -> None:
         listed = self.system.attached.queries()
         self.ledger.compare({query.name: query.after_us for query in listed})
-        self.errors += [f"{query.name} is {query.state}" for query in listed if query.state == "failed"]
+        for query in listed:
+            if query.state == "failed":
+                self._note(f"{query.name} has failed")
+
+    def _note(self, error: str) -> None:
+        self.errors.append(error)
+        self.observer(error)
