@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from statistics import median
 from threading import Thread
 from time import monotonic, sleep
 
@@ -28,7 +29,7 @@ AT_ONCE = (1, 1, 1, 1, 2, 3, 5)
 # How often what is done, of all changes or kills.
 STRANGE, NAMED_AGAIN, TRIED_BEFORE, LISTED_AFTER, READ_AFTER = 0.08, 0.1, 0.15, 0.3, 0.2
 KILLED_IN_A_CHANGE, KILLED_AT_START = 0.5, 0.25
-LONGEST_CHANGE_S = 0.6
+USUAL_CHANGE_S = 0.4  # until some were made
 LONGEST_START_S = 12.0
 
 # What is said of a system that was killed.
@@ -96,7 +97,8 @@ class Trial:
             return False
         if self.rng.random() < KILLED_IN_A_CHANGE:
             self.counts["kills_in_a_change"] += 1
-            self._change(kill_after_s=self.rng.uniform(0.0, LONGEST_CHANGE_S))
+            usual_s = median(self.change_s) if self.change_s else USUAL_CHANGE_S
+            self._change(kill_after_s=self.rng.uniform(0.0, 1.5 * usual_s))
         else:
             self.system.kill()
         self.start()
@@ -144,7 +146,8 @@ class Trial:
     def _attempt(self, change: Change, may_be_killed: bool) -> None:
         is_made = False
         try:
-            self._try_first(change)
+            if not may_be_killed:  # else it would be in the middle of that
+                self._try_first(change)
             self._make(change)
             is_made = True
             self._look()
