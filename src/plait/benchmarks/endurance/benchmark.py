@@ -70,7 +70,9 @@ def _endure(folder: Path, extent: Extent, number: int, observer: Observer, repor
     streams = streams_sql(folder, start, end)
     sql = folder / "queries.sql"
     sql.write_text(streams + "\n".join(query.sql for query in begun))
-    trial = Trial(RunningSystem(sql, folder), ledger, queries, number, random.Random(2), observer)
+    staying = frozenset(query.name for query in begun[: queries.kinds])
+    system = RunningSystem(sql, folder)
+    trial = Trial(system, ledger, queries, number, staying, random.Random(2), observer)
     try:
         observer(f"{number} queries start")
         with Feeder(folder, start, end):

@@ -1,5 +1,9 @@
 """Changes the queries of a system every ten seconds, and kills it every few minutes.
 
+Those that are dropped are old ones: so a query lives for some twenty minutes, and what queries take that came
+one by one, which is more than those take that were begun with, is there when it is first compared. Some
+queries stay to the end.
+
 A kill comes at a moment of chance; every other one in the middle of a change, and now and then another while
 the system is starting again. What cannot be done because the system was killed is counted. Anything else that
 goes wrong is noted: an error, a query that fails, rows that were published and are not there any more, a
@@ -26,6 +30,8 @@ from plait.errors import PlaitError
 CHANGE_EVERY_S = 10.0
 # As many queries as are added or dropped at once.
 AT_ONCE = (1, 1, 1, 1, 2, 3, 5)
+# So many of the oldest are chosen from when some are dropped.
+OLDEST = 20
 # How often what is done, of all changes or kills.
 STRANGE, NAMED_AGAIN, TRIED_BEFORE, LISTED_AFTER, READ_AFTER = 0.08, 0.1, 0.15, 0.3, 0.2
 KILLED_IN_A_CHANGE, KILLED_AT_START = 0.5, 0.25
@@ -38,12 +44,13 @@ _GONE = ("not-running", "control")
 
 @dataclass
 class Trial:
-    """`number` queries are there all the time, some more or less."""
+    """`number` queries are there all the time, some more or less; those that are `staying`, the same."""
 
     system: RunningSystem
     ledger: Ledger
     queries: Queries
     number: int
+    staying: frozenset[str]
     rng: random.Random
     observer: Observer
     counts: Counter[str] = field(default_factory=Counter)
@@ -134,7 +141,8 @@ class Trial:
         live = self.ledger.live
         number = self.rng.choice(AT_ONCE)
         if self.rng.random() < 0.5 + (len(live) - self.number) / 20:
-            return Change(drops=tuple(self.rng.sample(live, number)))
+            old = [name for name in live if name not in self.staying][:OLDEST]
+            return Change(drops=tuple(self.rng.sample(old, min(number, len(old)))))
         return Change(adds=tuple(self._new_query() for _ in range(number)))
 
     def _new_query(self) -> Declared:
