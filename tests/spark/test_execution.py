@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -31,13 +31,20 @@ def files(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def start(spark: SparkSession, tmp_path: Path, files: Path) -> Start:
-    def start(handler: Callable[[DataFrame, int], None], trigger_seconds: float | None = None) -> Execution:
+def frame(spark: SparkSession, files: Path) -> DataFrame:
+    return spark.readStream.schema("x INT").option("maxFilesPerTrigger", 1).csv(str(files))
+
+
+@pytest.fixture
+def start(frame: DataFrame, tmp_path: Path) -> Start:
+    def start(
+        handler: Callable[[DataFrame, int], None],
+        trigger_seconds: float | None = None,
+        batch: Lock | None = None,
+    ) -> Execution:
         from plait.spark.execution import Execution
 
-        reader = spark.readStream.schema("x INT").option("maxFilesPerTrigger", 1)
-        frame = reader.csv(str(files))
-        return Execution(frame, tmp_path.name, tmp_path / "checkpoint", handler, trigger_seconds)
+        return Execution(frame, tmp_path.name, tmp_path / "checkpoint", handler, trigger_seconds, batch)
 
     return start
 
@@ -114,6 +121,52 @@ def test_a_stop_waits_for_the_batch_and_begins_no_other(files: Path, start: Star
     execution = start(handler)
     wait(execution)
     assert done == [0, 1, 2]
+
+
+class AwaitedLock:
+    """Tells when somebody wants it."""
+
+    def __init__(self) -> None:
+        self.wanted = Event()
+        self._lock = Lock()
+
+    def acquire(self, timeout: float = -1) -> bool:
+        self.wanted.set()
+        return self._lock.acquire(timeout=timeout)
+
+    def release(self) -> None:
+        self._lock.release()
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+def test_another_frame_follows_while_a_batch_waits_to_begin(
+    files: Path, frame: DataFrame, start: Start
+) -> None:
+    """Whoever keeps batches from beginning stops the query: the batch that waits for that must not be waited
+    for in turn."""
+    batches = AwaitedLock()
+    begun: list[int] = []
+
+    def handler(_: DataFrame, batch: int) -> None:
+        begun.append(batch)
+
+    (files / "0.csv").write_text("0\n")
+    assert batches.acquire()
+    batches.wanted.clear()
+    execution = start(handler, trigger_seconds=0, batch=batches)
+    assert batches.wanted.wait(60)
+    following = execution.followed_by(frame)
+    assert begun == []
+    batches.release()
+    wait_until(lambda: begun == [0])
+    following.stop(60)
+    assert execution.failure is None
+    assert following.failure is None
 
 
 def test_a_batch_that_takes_too_long_is_left_to_the_next_start(files: Path, start: Start) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from plait.benchmarks.endurance.benchmark import EnduranceBenchmark
 from plait.benchmarks.living.benchmark import LivingBenchmark
 from plait.benchmarks.planning.benchmark import PlanningBenchmark
 from plait.benchmarks.report import Benchmark, Claim, Observer, Report
@@ -16,6 +17,12 @@ __all__ = ["BENCHMARKS", "Benchmark", "Claim", "Observer", "Report"]
 BENCHMARKS: Mapping[str, Benchmark] = MappingProxyType(
     {
         benchmark.name: benchmark
-        for benchmark in (PlanningBenchmark(), SharingBenchmark(), LivingBenchmark(), SoakBenchmark())
+        for benchmark in (
+            PlanningBenchmark(),
+            SharingBenchmark(),
+            LivingBenchmark(),
+            SoakBenchmark(),
+            EnduranceBenchmark(),
+        )
     }
 )

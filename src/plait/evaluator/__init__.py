@@ -17,13 +17,13 @@ from plait.errors import InfeasibleError, InternalError
 from plait.evaluator.failed_rows import failed_rows
 from plait.evaluator.horizon import Horizon
 from plait.evaluator.relations import Definition
-from plait.evaluator.result import Result, difference, same_rows
+from plait.evaluator.result import Result, difference, only_in_one, same_rows
 from plait.evaluator.stored_data import StoredData
 from plait.expressions.duckdb import type_to_duckdb
 from plait.plan.nodes import RowWindow, TickWindow, Window, sources_of, walk_plan
 from plait.workload import Query
 
-__all__ = ["Result", "StoredData", "difference", "evaluate", "same_rows"]
+__all__ = ["Result", "StoredData", "difference", "evaluate", "only_in_one", "same_rows"]
 
 # Rows that one window may write out over its ticks before the evaluator gives up.
 MAX_WINDOW_ROWS = 50_000_000

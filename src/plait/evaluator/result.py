@@ -54,20 +54,29 @@ def difference(left: Iterable[Sequence[Any]], right: Iterable[Sequence[Any]]) ->
     only left (2): (1,), (2,)
     only right (1): (3,)
     """
-    left_rows, right_rows = [tuple(row) for row in left], [tuple(row) for row in right]
-    left_by_key, right_by_key = _by_exact_part(left_rows), _by_exact_part(right_rows)
-    only_left: list[Row] = []
-    only_right: list[Row] = []
-    for key in {**left_by_key, **right_by_key}:
-        unmatched_left, unmatched_right = _unmatched(left_by_key.get(key, []), right_by_key.get(key, []))
-        only_left += unmatched_left
-        only_right += unmatched_right
+    only_left, only_right = only_in_one(left, right)
     lines = []
     for side, rows in (("left", only_left), ("right", only_right)):
         if rows:
             shown = ", ".join(map(str, rows[:SHOWN_ROWS])) + (", …" if len(rows) > SHOWN_ROWS else "")
             lines.append(f"only {side} ({len(rows)}): {shown}")
     return "\n".join(lines)
+
+
+def only_in_one(left: Iterable[Sequence[Any]], right: Iterable[Sequence[Any]]) -> tuple[list[Row], list[Row]]:
+    """The rows of each bag that have no equal one in the other.
+
+    >>> only_in_one([(1,), (2,), (2,)], [(2,), (3,)])
+    ([(1,), (2,)], [(3,)])
+    """
+    left_by_key, right_by_key = _by_exact_part(map(tuple, left)), _by_exact_part(map(tuple, right))
+    only_left: list[Row] = []
+    only_right: list[Row] = []
+    for key in {**left_by_key, **right_by_key}:
+        unmatched_left, unmatched_right = _unmatched(left_by_key.get(key, []), right_by_key.get(key, []))
+        only_left += unmatched_left
+        only_right += unmatched_right
+    return only_left, only_right
 
 
 def _by_exact_part(rows: Iterable[Row]) -> dict[Row, list[Row]]:

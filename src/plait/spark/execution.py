@@ -8,8 +8,8 @@ end at any moment, also before ours: then the query has ended too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Lock
 from time import monotonic, sleep
@@ -165,15 +165,27 @@ class Execution:
         return Execution(frame, name, checkpoint, handler, trigger_seconds, self._batch)
 
     def _process(self, frame: DataFrame, batch: int) -> None:
-        with self._batch:
-            if self._stopping.is_set():
-                raise _StoppedBeforeBatch
+        with self._begun():
             try:
                 self._handler(frame, batch)
             except Exception as error:
                 if not (self._interrupted or (self._stopping.is_set() and self._is_of_the_end(error))):
                     self._failure = error
                 raise
+
+    @contextmanager
+    def _begun(self) -> Iterator[None]:
+        """While the handler may be at work. Whoever stops the query may keep batches from beginning, and does
+        not let go before it has stopped, which Spark cannot tell whoever waits here."""
+        while not self._batch.acquire(timeout=_POLL_SECONDS):
+            if self._stopping.is_set():
+                raise _StoppedBeforeBatch
+        try:
+            if self._stopping.is_set():
+                raise _StoppedBeforeBatch
+            yield
+        finally:
+            self._batch.release()
 
     def _is_of_the_end(self, error: Exception) -> bool:
         """Whoever stops us may stop Spark as well, and not wait for the batch. It runs again at the next

@@ -55,6 +55,8 @@ _CHEAP_BATCHES = {
     "spark.sql.streaming.minBatchesToRetain": "5",
     # The names of all files read so far are written anew so many batches apart.
     "spark.sql.streaming.fileSource.log.compactInterval": "100",
+    # What was written before is for readers elsewhere, of which there are none.
+    "spark.sql.streaming.fileSource.log.cleanupDelay": "1m",
 }
 _MOST_PARTITIONS = 8
 
