@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -25,9 +25,6 @@ from plait.evaluator import StoredData, difference, evaluate
 from plait.failpoints import VARIABLE
 from plait.plan.nodes import sources_of
 from plait.runtime import outlets
-from plait.runtime.folder_names import folder_name
-from plait.runtime.journal import ROWS, read_totals
-from plait.runtime.stream_log import BAD
 
 EPOCH = datetime(1970, 1, 1)
 PATIENCE_S = 300
@@ -69,16 +66,17 @@ class ChangingSystem:
 
     @contextmanager
     def running(
-        self, failpoint: str | None = None, *, is_killed: bool = False
+        self, failpoint: str | None = None, *, is_killed: bool = False, merges: bool = False
     ) -> Iterator[Callable[[], None]]:
-        """Until it is stopped at the end, has killed itself, or was killed: by what this gives."""
+        """Until it is stopped at the end, has killed itself, or was killed: by what this gives. If it
+        `merges` at the start, that may be where it kills itself."""
         environment = {key: value for key, value in os.environ.items() if key != VARIABLE} | QUICK_ENVIRONMENT
         if failpoint is not None:
             environment[VARIABLE] = failpoint
         log = self.folder / "run.log"
         with log.open("ab") as output:
             process = subprocess.Popen(
-                self._command("--trigger", "200ms"),
+                self._command("--trigger", "200ms", "--merge" if merges else "--no-merge"),
                 env=environment,
                 stdout=output,
                 stderr=output,
@@ -92,39 +90,49 @@ class ChangingSystem:
                     self.system.stop()
                     assert process.wait(PATIENCE_S) == 0, log.read_text()
                 else:
+                    with suppress(ProcessLookupError):  # it may not have got to its failpoint
+                        os.killpg(process.pid, signal.SIGKILL)
                     assert process.wait(PATIENCE_S) == -signal.SIGKILL, log.read_text()
             finally:
                 end_group(process.pid)
                 process.wait(PATIENCE_S)
 
-    def killed_at_start(self, failpoint: str) -> None:
-        """Start it, to be killed while it starts, if it gets to that place."""
+    def killed_at_start(self, failpoint: str, for_seconds: int = 1) -> bool:
+        """Start it, to be killed while it starts, or soon after, if it gets to that place; whether it did."""
         process = subprocess.Popen(
-            self._command("--for", "1s"),
+            self._command("--for", f"{for_seconds}s"),
             env=os.environ | QUICK_ENVIRONMENT | {VARIABLE: failpoint},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
         try:
-            assert process.wait(PATIENCE_S) in (0, -signal.SIGKILL)
+            code = process.wait(PATIENCE_S)
+            assert code in (0, -signal.SIGKILL)
+            return code != 0
         finally:
             end_group(process.pid)
 
     def arrive(self) -> None:
         """The next file of each stream, and wait until it is read."""
+        self.put()
         loaded = self.workload.load()
         live = [query.name.split("#")[0] for query in self.system.queries()]
         read = {name.lower() for query in live for name in sources_of(loaded.query(query).plan)[0]}
-        expected = {}
+        expected = {
+            stream.relation.name: sum(map(len, stream.cuts[: self._rounds]))
+            for stream in self.workload.streams
+            if stream.relation.name.lower() in read
+        }
+        wait_until(lambda: self._is_read(expected))
+
+    def put(self) -> None:
+        """The next file of each stream."""
         for stream in self.workload.streams:
             name = stream.relation.name
             for file in (self.folder / "staged" / "data" / name).glob(f"{self._rounds:03}.*"):
                 file.rename(self.folder / "data" / name / file.name)
-            if name.lower() in read:
-                expected[name] = sum(map(len, stream.cuts[: self._rounds + 1]))
         self._rounds += 1
-        wait_until(lambda: all(self._read(name) == rows for name, rows in expected.items()))
 
     def add(self, names: Sequence[str]) -> None:
         self.system.add_text("\n".join(q.sql for q in self.workload.queries if q.name in names))
@@ -161,10 +169,10 @@ class ChangingSystem:
     def _rows(self, name: str) -> list[Row]:
         return outlet_rows(outlets.recorded(self.state)[name.lower()])
 
-    def _read(self, stream: str) -> int:
-        """How many rows of a stream were read, bad records among them."""
-        counts = read_totals(self.state / "streams" / folder_name(stream) / "journal.sqlite").counts
-        return counts.get(ROWS, 0) + counts.get(BAD, 0)
+    def _is_read(self, expected: Mapping[str, int]) -> bool:
+        """Whether so many rows of streams were read, bad records among them."""
+        read = {each.name: each.rows + each.bad_records for each in self.system.statistics().streams}
+        return all(read[name] == rows for name, rows in expected.items())
 
     def _answers(self) -> bool:
         with suppress(PlaitError):

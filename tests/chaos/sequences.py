@@ -1,8 +1,9 @@
 """Sequences of changes under load, with kills: `python -m tests.chaos.sequences --count 60`.
 
-Queries are added to a system and dropped from it while rows arrive. In most of its lives it is killed in the
-middle of a change: at a step of it, or at a moment. In the end every query that is there has the rows of its
-definition from the moment on at which it was added, and those that are gone had no others.
+Queries are added to a system, dropped from it and merged while rows arrive. In most of its lives it is killed
+in the middle of a change: at a step of it, or at a moment; some starts are killed, too. In the end every
+query that is there has the rows of its definition from the moment on at which it was added, and those that
+are gone had no others.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import random
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from time import sleep
@@ -25,7 +27,9 @@ from plait.errors import PlaitError
 
 LIVES = 3
 ENDS = ("stop", "change-prepared", "change-recorded", "change-made", "moment", "moment")
-KILLED_AT_START = 0.3
+KILLED_AT_START = 0.4
+AT_START = ("changes-settled", "change-prepared", "change-recorded", "change-made", "change-recorded:2")
+MERGES = 0.35
 LONGEST_CHANGE_S = 0.6
 # What is said of a system that was killed, before it was asked or while it was.
 ENDED = ("control", "not-running")
@@ -43,24 +47,28 @@ def sequence(seed: int, folder: Path) -> list[str]:
     for _ in range(LIVES):
         end = rng.choice(ENDS)
         if rng.random() < KILLED_AT_START:
-            living.killed_at_start("changes-settled")
+            living.killed_at_start(rng.choice(AT_START))
         failpoint = end if end.startswith("change-") else None
-        with living.running(failpoint, is_killed=end == "moment") as kill:
-            present = living.note_starts()
-            living.arrive()
+        merges = failpoint is None and rng.random() < 0.5
+        with living.running(failpoint, is_killed=end == "moment", merges=merges) as kill:
             if end == "stop":
+                present = living.note_starts()
+                living.arrive()
                 _changed(living, names, rng)()
                 present = living.note_starts()
-            else:
+                continue
+            with suppress(PlaitError):  # it may end sooner, when a merge is completed
+                present = living.note_starts()
+                living.arrive()
                 change = Thread(target=_changed(living, names, rng))
                 change.start()
                 if end == "moment":
                     sleep(rng.uniform(0, LONGEST_CHANGE_S))
                     kill()
                 change.join()
-                if living.refused:
-                    kill()  # there was no step of a change to be killed at
-    with living.running():
+            with suppress(ProcessLookupError):
+                kill()  # a change that had nothing to do has not come to the step at which it is killed
+    with living.running(merges=rng.random() < 0.5):
         present = living.note_starts()
         living.arrive()
         living.arrive()
@@ -74,18 +82,22 @@ def _changed(living: ChangingSystem, names: list[str], rng: random.Random) -> Ca
     there = sorted(query.name for query in living.system.queries())
     declared = {name.split("#")[0].lower() for name in there}  # spelled as it was declared
     missing = [name for name in names if name not in declared]
+    merges = rng.random() < MERGES
     adds = bool(missing) and (len(there) < 3 or rng.random() < 0.6)
     some = rng.sample(missing, rng.randint(1, len(missing))) if adds else rng.sample(there, rng.randint(1, 2))
 
     def change() -> None:
         try:
-            if adds:
+            if merges:
+                living.system.merge()
+            elif adds:
                 living.add(some)
             else:
                 living.system.drop(*some, sure=True)
         except PlaitError as error:
             if error.code not in ENDED:
-                living.refused.append(f"{'adding' if adds else 'dropping'} {some}: {error.render()}")
+                what = "merging" if merges else f"{'adding' if adds else 'dropping'} {some}"
+                living.refused.append(f"{what}: {error.render()}")
 
     return change
 

@@ -4,13 +4,16 @@ every query gives the rows of its definition from the moment on at which it was 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.chaos.changes import ChangingSystem
 from tests.differential.queries import KINDS, OVER_A_QUERY
+from tests.differential.variants import on_spark, woven_workload
 from tests.differential.workloads import random_workload
 
+from plait.deployment.fragments import Way
 from plait.errors import PlaitError
 
 KINDS_HERE = [kind for kind in KINDS if kind != OVER_A_QUERY][::2]
@@ -51,3 +54,35 @@ def test_a_change_is_there_as_a_whole_or_not_at_all(seed: int, tmp_path: Path) -
     assert not living.wrong([*staying, f"{begun[0]}#2"])
     assert not living.wrong(gone, whole=False)
     assert any(us is not None for us in living.starts_us.values())
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (4, 5))])
+def test_queries_that_are_merged_lose_and_repeat_nothing(seed: int, tmp_path: Path) -> None:
+    """Killed at each step: before and after they are handed over, at a start, and when they are let go."""
+    workload = woven_workload(seed, cuts=6)
+    families = [[r.query for r in each.results] for each in on_spark(workload) if each.way is Way.WOVEN]
+    names = [name for family in families[:2] for name in family[:2]]
+    queries = {query.name: query for query in workload.queries}
+    workload = replace(workload, queries=tuple(queries[name] for name in [*names[::2], *names[1::2]]))
+    living = ChangingSystem(workload, tmp_path, len(names[::2]), "spark")
+    with living.running("change-prepared:3"):  # two additions, and a merge that is not written down
+        living.arrive()
+        for name in names[1::2]:
+            living.add([name])
+        with pytest.raises(PlaitError, match="ended before it answered"):
+            living.system.merge()
+    living.killed_at_start("change-recorded")  # by then it is
+    with living.running(is_killed=True) as kill:  # while both places compute
+        assert living.note_starts() == {*names}
+        assert any(query.leaves is not None for query in living.system.queries())
+        living.arrive()
+        kill()
+    for _ in range(3):
+        living.put()
+    assert living.killed_at_start("change-recorded", for_seconds=60)  # when the old ones let go
+    with living.running():
+        assert living.note_starts() == {*names}
+        living.arrive()
+    living.drain()
+    assert not living.wrong(names)

@@ -211,9 +211,12 @@ def _in_results(change: Callable[[pa.ChunkedArray], pa.ChunkedArray]) -> Callabl
     def plant(patch: pytest.MonkeyPatch) -> None:
         correct = Increments._fetched
 
-        def faulty(database: Database, stage: Stage, statement: StageStatement) -> pa.Table:
-            table = correct(database, stage, statement)
-            return pa.Table.from_arrays([change(column) for column in table.columns], schema=table.schema)
+        def faulty(
+            database: Database, stage: Stage, statement: StageStatement
+        ) -> tuple[pa.Table, pa.ChunkedArray]:
+            table, times_us = correct(database, stage, statement)
+            changed = [change(column) for column in table.columns]
+            return pa.Table.from_arrays(changed, schema=table.schema), times_us
 
         patch.setattr(Increments, "_fetched", staticmethod(faulty))
 

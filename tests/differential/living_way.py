@@ -1,7 +1,8 @@
 """Runs a workload on Spark whose queries come and go while its files arrive, as a user would change it.
 
 A round is a file of each stream. After each, when all of it is read, queries are dropped and added, in one
-change each; now and then the run is stopped and started again. In the end all streams are drained.
+change each, and merged; now and then the run is stopped and started again. In the end all streams are
+drained.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from plait.api import Running
 from plait.runtime.outlets import recorded
 
 RESTARTED = 0.25
+MERGED = 0.5
 
 
 @dataclass
@@ -36,6 +38,7 @@ class Living:
     engines: str = "any"
     live: list[Added] = field(default_factory=list)
     dropped: list[Added] = field(default_factory=list)
+    merged: set[str] = field(default_factory=set)
     _sql: Path = field(default_factory=Path)
 
     def run(self) -> None:
@@ -54,6 +57,7 @@ class Living:
         done = 0
         while done < rounds:
             with self._running() as running:
+                self.merged |= {query.name for query in running.merged_at_start.queries}
                 while done < rounds:
                     self._next_round(staged, done, running)
                     done += 1
@@ -82,6 +86,8 @@ class Living:
         coming = [q for q in self.workload.queries if q.name not in there and self.rng.random() < 0.4]
         if coming:
             self._add(running, coming)
+        if self.rng.random() < MERGED:
+            self.merged |= {query.name for query in running.merge().queries}
 
     def _add(self, running: Running, coming: Sequence[RandomQuery]) -> None:
         changed = running.add_text("\n".join(query.sql for query in coming))

@@ -42,7 +42,7 @@ def outlet_rows(outlet: Outlet) -> list[Row]:
     assert outlet.folder is not None
     if not outlet.is_shared:
         return stored_rows(outlet.folder)
-    tables = [pq.read_table(file) for file in sorted(outlet.folder.glob("0*.parquet"))]
+    tables = [pq.read_table(file) for file in sorted(outlet.folder.glob("[0-9]*.parquet"))]
     own = [table.filter(pc.field("query") == outlet.query).drop_columns("query") for table in tables]
     return [row for table in own for row in rows_of(table)]
 

@@ -59,3 +59,4 @@ def test_on_spark_alone(seed: int, spark: SparkSession, tmp_path: Path) -> None:
 
     living = _lived(replace(workload, queries=tuple(few)), seed, spark, tmp_path, "spark")
     assert any(lived.after_us is not None for lived in living.live)
+    assert living.merged

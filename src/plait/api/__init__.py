@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from plait.api.check import Check
 from plait.api.difference import Difference
-from plait.api.live import Changed, LiveQueries, LiveQuery
+from plait.api.live import Changed, LiveQueries, LiveQuery, Merged, MergedQuery
 from plait.api.plans import Comparison, Explanation, Plan
 from plait.api.rows import ROWS_SHOWN, EvaluatedRows, ResultRows, Rows
 from plait.api.running import Running, published
@@ -31,6 +31,8 @@ __all__ = [
     "Explanation",
     "LiveQueries",
     "LiveQuery",
+    "Merged",
+    "MergedQuery",
     "Plan",
     "ResultRows",
     "Rows",

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from plait.api.live import Merged
 from plait.errors import Source
 from plait.picture.deployed import diagram_of
 from plait.picture.diagram import Box, Diagram
@@ -41,6 +42,11 @@ class Difference:
         return tuple(query.name for query in self._found.dropped)
 
     @property
+    def merged(self) -> Merged:
+        """The queries that would be handed over, and those that would not."""
+        return Merged.from_json(self._found.merged.to_json())
+
+    @property
     def restarted(self) -> tuple[str, ...]:
         """The streaming queries that would be started again, and go on where they were."""
         return tuple(stage.fragment for stage in self._found.stages if stage.restarts)
@@ -49,7 +55,11 @@ class Difference:
     def headline(self) -> str:
         parts = [
             f"{what} {counted(len(queries), 'query', 'queries')}"
-            for what, queries in (("add", self.added), ("drop", self.dropped))
+            for what, queries in (
+                ("add", self.added),
+                ("drop", self.dropped),
+                ("merge", self.merged.queries),
+            )
             if queries
         ]
         system = "the system runs" if self._found.is_running else "the system is stopped"
@@ -66,6 +76,7 @@ class Difference:
             "running": found.is_running,
             "added": [asdict(query) for query in found.added],
             "dropped": [asdict(query) for query in found.dropped],
+            "merged": found.merged.to_json(),
             "stages": [asdict(stage) for stage in found.stages],
             "cost": {
                 "before": None if found.before is None else asdict(found.before),
@@ -110,12 +121,20 @@ class Difference:
         ]
         if lines:
             yield "\n".join(lines)
+        rows = [
+            [each.name, each.leaves, each.fragment, time_text(each.until_us)] for each in self.merged.queries
+        ]
+        if rows:
+            yield table_text(["merged", "leaves", "for", "which gives what comes from"], rows, width=width)
+        lines = [f"stays  {name}, as {why}" for name, why in self.merged.staying.items()]
+        if lines:
+            yield "\n".join(lines)
 
     def _stages(self, width: int | None) -> Iterator[str]:
         rows = []
         for stage in self._found.stages:
             restarts = f"starts again: {stage.restarts}" if stage.restarts else "no"
-            restarts = restarts if stage.do in ("change", "silence", "keep") else ""
+            restarts = restarts if stage.do not in ("start", "stop") else ""
             rows.append(
                 [stage.do, stage.fragment, stage.way, _names(stage.queries) or "none", restarts, stage.state]
             )
@@ -153,6 +172,10 @@ def would_add(state: str | Path, source: Source, folder: Path) -> Difference:
     from plait.runtime.changes import Addition
 
     return Difference(_view(state).added(Addition(source, folder.absolute())))
+
+
+def would_merge(state: str | Path) -> Difference:
+    return Difference(_view(state).merged())
 
 
 def would_drop(state: str | Path, queries: Sequence[str]) -> Difference:

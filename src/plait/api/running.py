@@ -9,9 +9,9 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from plait.api.difference import Difference, would_add, would_drop
+from plait.api.difference import Difference, would_add, would_drop, would_merge
 from plait.api.html import html_line, html_table
-from plait.api.live import Changed, LiveQueries
+from plait.api.live import Changed, LiveQueries, Merged
 from plait.api.notebook import shown_anew
 from plait.api.rows import ResultRows
 from plait.api.upkeep import wish
@@ -99,11 +99,25 @@ class Running:
         if that is `sure`."""
         return Changed.from_json(self._run.drop(queries, sure=sure).to_json())
 
+    @property
+    def merged_at_start(self) -> Merged:
+        """What was merged when the run started."""
+        return Merged.from_json(self._run.merged_at_start.to_json())
+
     def compact(
         self, *queries: str, older_than: str = "0 s", retain: str | None = None, dry_run: bool = False
     ) -> Tended:
         """Look after results now, as `plait.compact` does."""
         return self._run.compact(queries, wish(retain, older_than, dry_run))
+
+    def merge(self) -> Merged:
+        """Compute queries that came one by one as if they had come together, as far as that can be done. None
+        loses or repeats a row."""
+        return Merged.from_json(self._run.merge().to_json())
+
+    def would_merge(self) -> Difference:
+        """What `merge` would do, without doing it."""
+        return would_merge(self._state)
 
     def would_add(self, path: str | Path) -> Difference:
         """What `add` would do, without doing it."""

@@ -201,6 +201,7 @@ class Session:
         most_rows: int = MOST_ROWS,
         retain: str | None = None,
         compact: str | None = None,
+        merge: bool = True,
         streams: Mapping[str, DataFrame] | None = None,
         master: str | None = None,
         log: bool = False,
@@ -213,8 +214,9 @@ class Session:
         DuckDB. What is in the folder `state` is gone on with. A query that gives more than `most_rows` at
         once, such as a join that explodes, is stopped. `retain` (`7 days`, `10 GB`) and `compact`
         (`10 minutes`) are for queries whose results are files and that do not say it themselves: what is
-        older, or too much, is removed; small files that are as old are merged. `streams` gives the rows of
-        streams without connector, as streaming DataFrames. `master` and `log` are for a Spark that is started
+        older, or too much, is removed; small files that are as old are merged. With `merge`, queries that
+        came one by one are arranged as if they had come together. `streams` gives the rows of streams without
+        connector, as streaming DataFrames. `master` and `log` are for a Spark that is started
         for this, if this process has none: where it runs, this machine unless given, and whether it shows its
         logs.
         """
@@ -239,6 +241,7 @@ class Session:
             most_rows=most_rows,
             frames=streams,
             keeping=keeping(retain, compact),
+            merges=merge,
         )
         run.start()
         return Running(run, Path(state))

@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plait.api.difference import Difference, would_add, would_drop
-from plait.api.live import Changed, LiveQueries
+from plait.api.difference import Difference, would_add, would_drop, would_merge
+from plait.api.live import Changed, LiveQueries, Merged
 from plait.api.running import published
 from plait.errors import Source, UserError
 from plait.runtime import DEFAULT_STATE
@@ -57,6 +57,15 @@ class System:
         with suppress(UserError):  # one that does not run has written what it knows
             self._ask({"do": "write statistics"})
         return analyse(self._state, query)
+
+    def merge(self) -> Merged:
+        """Compute queries that came one by one as if they had come together, as far as that can be done. None
+        loses or repeats a row."""
+        return Merged.from_json(self._ask({"do": "merge"}))
+
+    def would_merge(self) -> Difference:
+        """What `merge` would do, without doing it."""
+        return would_merge(self._state)
 
     def would_add(self, path: str | Path) -> Difference:
         """What `add` would do, without doing it."""

@@ -32,6 +32,7 @@ COMMANDS = {
     "run": "Run the queries on Spark.",
     "add": "Add the queries of a file to a running system.",
     "drop": "Drop queries of a running system.",
+    "merge": "Let a running system compute together what came one by one.",
     "list": "List the queries of a running system.",
     "top": "Show how busy a running system is.",
     "stop": "Stop a running system.",

@@ -69,6 +69,12 @@ STOPPED_AT_ONCE = 130  # 128 + SIGINT, as shells report it
 @click.option(
     "--compact", metavar="TIME", help="Merge small files of results when they are as old, such as 10min."
 )
+@click.option(
+    "--merge/--no-merge",
+    default=True,
+    show_default=True,
+    help="Compute together what was added one by one.",
+)
 @click.option("--available-now", is_flag=True, help="Process all data that is there, and end.")
 @click.option("--drain", is_flag=True, help="At the end, count the streams as ended: closes every window.")
 @click.option(
@@ -105,6 +111,7 @@ def command(
     trigger: float,
     retain: str | None,
     compact: str | None,
+    merge: bool,
     available_now: bool,
     drain: bool,
     for_seconds: float | None,
@@ -145,9 +152,12 @@ def command(
                 most_rows=most_rows,
                 retain=retain,
                 compact=compact,
+                merge=merge,
                 master=master,
                 log=log,
             )
+        if not quiet and running.merged_at_start.queries:
+            click.echo(running.merged_at_start.headline, err=True)
         # Plans are there until the end. Thousands of them take Python's collector longer than a batch takes.
         gc.freeze()
         was_stopped = _watch(running, _shown(quiet))

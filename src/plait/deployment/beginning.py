@@ -1,7 +1,9 @@
 """Queries that see rows after a moment, as plans: for operators that know of no such moment.
 
 A stream is filtered by its event time, and ticks that are not complete are left out
-(`plait.windows.beginnings`). Where the database computes, it knows the moment itself.
+(`plait.windows.beginnings`). Where the database computes, it knows the moment itself. Of a query that is
+handed over, rows of the result are given from an event time on from which all are complete: then nothing has
+to be left out below.
 """
 
 from __future__ import annotations
@@ -17,13 +19,16 @@ from plait.rewrite import canonicalise
 from plait.rewrite.building import with_inputs
 from plait.space import stream_of
 from plait.windows.beginnings import Beginning
+from plait.windows.stretches import ALWAYS
 
 
 def begun(result: Result, catalog: Catalog) -> Result:
     """The result with a plan that gives nothing else than it sees."""
     if result.after_us is None:
         return result
-    ticks = Beginning(result.after_us).cut(result.plan)
+    ticks = result.plan
+    if result.gives == ALWAYS:
+        ticks = Beginning(result.after_us).cut(result.plan)
     changed: dict[Node, Node] = {}
     for node in walk_plan(ticks):
         if isinstance(node, StreamScan):

@@ -24,6 +24,7 @@ from plait.plan.nodes import Node
 from plait.sharing.joins import WovenJoin
 from plait.sharing.selects import WovenSelect
 from plait.sharing.trees import WovenAggregate
+from plait.windows.stretches import ALWAYS, Stretch
 
 # Queries that have all but windows, constants and what is above in common.
 Family: TypeAlias = tuple[WovenSelect, ...] | tuple[WovenAggregate, ...] | tuple[WovenJoin, ...]
@@ -46,12 +47,17 @@ class Input:
 @dataclass(frozen=True)
 class Result:
     """A query that a fragment computes. Its plan is canonical; the plan's columns are the query's, in
-    order. `after_us` is the moment after which it sees rows, if it was added to a running system."""
+    order. `after_us` is the moment after which it sees rows, if it was added to a running system.
+
+    One that is handed over is a result of two fragments: the new one sees what comes `after_us`, the old one
+    counts what was there `until_us`, and each `gives` the rows of a stretch of event time."""
 
     query: str
     columns: tuple[str, ...]
     plan: Node
     after_us: int | None = None
+    until_us: int | None = None
+    gives: Stretch = ALWAYS
 
 
 @dataclass(frozen=True)

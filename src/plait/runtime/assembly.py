@@ -28,6 +28,7 @@ from plait.plan.nodes import StreamScan
 from plait.runtime import results_folder
 from plait.runtime.change_stages import (
     ChangeStage,
+    HandOverStage,
     KeepStage,
     SilenceStage,
     StartStage,
@@ -42,7 +43,7 @@ from plait.runtime.journal import Journal, Totals, read_totals
 from plait.runtime.load import Load, load
 from plait.runtime.outlets import Outlet, check_places, record
 from plait.runtime.publishing import Publisher
-from plait.runtime.query_set import QuerySet
+from plait.runtime.query_set import QuerySet, log_name
 from plait.runtime.recorder import Recorder
 from plait.runtime.shared_results import SharedSink
 from plait.runtime.sinks import Sink, sink_for
@@ -92,6 +93,7 @@ class Assembly:
         self._know(queries)
         for fragment in queries.fragments:
             self._add(fragment, queries)
+        self._know_logs(queries)
         self._add_intakes(queries)
         # A start that was refused has left nothing.
         self.recorder = _opened(Recorder(self._state.path / STATISTICS, self._gauges), self._opened)
@@ -106,7 +108,11 @@ class Assembly:
     def load(self, queries: QuerySet, progress: RunProgress) -> Load:
         """How busy everything is."""
         return load(
-            progress, self._descriptions.of_fragments(queries), self.recorder.recent(), self._gauges()
+            progress,
+            self._descriptions.of_fragments(queries),
+            {name: each.name for name, (each, _) in queries.places.items()},
+            self.recorder.recent(),
+            self._gauges(),
         )
 
     def _meters(self, fragment: str) -> tuple[Meter, ...]:
@@ -147,12 +153,13 @@ class Assembly:
         """How far the streams of a fragment in the database have come."""
         return self._trunks[fragment].seen_us
 
-    def arrived_us(self, stream: str) -> int | None:
+    def read_us(self, stream: str) -> int | None:
         """The greatest event time that a stream has brought, as far as anybody has read it."""
+        reached = [run.seen_us.get(stream) for run in self.fragments]
         log = self.logs.get(stream)
-        if log is None or log.rows_watermark_us is None:
-            return None
-        return log.rows_watermark_us + log.stream.delay_us
+        if log is not None and log.rows_watermark_us is not None:
+            reached.append(log.rows_watermark_us + log.stream.delay_us)
+        return max((us for us in reached if us is not None), default=None)
 
     # Changes: batches of the fragments that change are not going on
 
@@ -169,7 +176,7 @@ class Assembly:
                     case ChangeStage():
                         self._become(fragment)
                         prepared.changed.append((fragment, self._publisher(fragment, then)))
-                    case SilenceStage():
+                    case SilenceStage() | HandOverStage():
                         prepared.changed.append((fragment, self._publisher(fragment, then)))
                     case KeepStage():
                         pass
@@ -204,11 +211,14 @@ class Assembly:
         for fragment, publisher in prepared.changed:
             run = self.run_of(fragment.name)
             run.adopt(fragment, publisher)
+            if isinstance(run.computation, NativeComputation | WovenComputation):
+                run.computation.give(fragment.results)
             if fragment.name in self._trunks:
                 self._trunks[fragment.name].let_go()
         leaving = {run.fragment.name for run in prepared.gone}
         staying = [run for run in self.fragments if run.fragment.name not in leaving]
         self.fragments = (*staying, *prepared.begun)
+        self._know_logs(then)
         known = {*self.intakes}
         self._add_intakes(then)
         self.outlets = then.outlets
@@ -252,9 +262,12 @@ class Assembly:
         self._journals.append(journal)
         publisher = self._publisher(fragment, queries)
         computation = self._computation(fragment, folder, held)
-        own = [key for key in fragment.streams if queries.read_by.get(key) == fragment.name]
-        # Others may be looking at what is there.
-        self.logs = {**self.logs, **{key: self._log(key, folder.checkpoint) for key in own}}
+        logs = {
+            key: self._log(key, name, folder.checkpoint)
+            for key in fragment.streams
+            for name in (key, log_name(key, fragment.name))
+            if queries.logs.get(name) == fragment.name
+        }
         return FragmentRun(
             fragment,
             self._sources,
@@ -263,22 +276,31 @@ class Assembly:
             publisher,
             journal,
             self._tables,
-            {key: self.logs[key] for key in own},
+            logs,
             () if isinstance(computation, TrunkFiles) else fragment.streams,
             self._note,
         )
+
+    def _know_logs(self, queries: QuerySet) -> None:
+        """Go by what those fragments count that do so for all."""
+        runs = {run.fragment.name: run for run in self.fragments}
+        # Others may be looking at what is there.
+        self.logs = {
+            **self.logs,
+            **{key: runs[name].logs[key] for key, name in queries.read_by.items() if name in runs},
+        }
 
     def _add_intakes(self, queries: QuerySet) -> None:
         for key in queries.streams:
             if key not in self.logs:
                 checkpoint = self._state.stream(key).checkpoint
-                log = self._log(key, checkpoint)
+                log = self._log(key, key, checkpoint)
                 self.logs = {**self.logs, key: log}
                 self.intakes = {**self.intakes, key: Intake(log, self._sources, checkpoint)}
 
-    def _log(self, key: str, checkpoint: Path) -> StreamLog:
-        """The log of a stream that is read under that checkpoint."""
-        folder = self._state.stream(key)
+    def _log(self, key: str, name: str, checkpoint: Path) -> StreamLog:
+        """The log of a stream that is read under that checkpoint, by its name."""
+        folder = self._state.stream(name)
         journal = _opened(Journal(folder.journal), self._opened)
         files = self._sources.files_read(key, checkpoint)
         return StreamLog(self._catalog.stream(key), folder, journal, files)
@@ -286,26 +308,26 @@ class Assembly:
     def _publisher(self, fragment: Fragment, queries: QuerySet) -> Publisher:
         """Sinks for all queries of a fragment. Folders of results are claimed for them."""
         own: dict[str, Sink] = {}
-        sharing: dict[Path, list[Outlet]] = {}
-        known = next((run.publisher.own for run in self.fragments if run.fragment.name == fragment.name), {})
+        sharing: dict[tuple[Path, int], list[Outlet]] = {}
+        known = {query: sink for run in self.fragments for query, sink in run.publisher.own.items()}
+        series = {}
         for result in fragment.results:
             outlet = queries.outlets[result.query.lower()]
+            series[result.query] = outlet.series_of(fragment.name)
             if outlet.is_shared:
                 assert outlet.folder is not None, outlet.query
-                sharing.setdefault(outlet.folder, []).append(outlet)
+                sharing.setdefault((outlet.folder, series[result.query]), []).append(outlet)
             elif result.query in known:
                 own[result.query] = known[result.query]
             else:
                 sink = sink_for(queries.sinks[result.query], outlet, self._state.key, self._write_frame)
                 own[result.query] = _opened(sink, self._opened)
         shared = []
-        for folder, members in sharing.items():
+        for (folder, _), members in sharing.items():
             first, names = members[0], [outlet.query for outlet in members]
             results_folder.claim(folder, self._state.key, first.owner)
             shared.append((frozenset(names), SharedSink(folder, first.columns, first.types, names)))
-        computed = {result.query for result in fragment.results}
-        until = {query: batch for query, batch in queries.silent.items() if query in computed}
-        return Publisher(own, shared, until)
+        return Publisher(own, shared, queries.silent.get(fragment.name, {}), series)
 
     def _computation(self, fragment: Fragment, folder: FragmentFolder, held: ExitStack) -> Computation:
         catalog, sources = self._catalog, self._sources
@@ -338,7 +360,10 @@ class Prepared:
 
 
 def _shared_queries(fragment: Fragment) -> list[SharedQuery]:
-    return [SharedQuery(result.query, result.plan, result.after_us) for result in fragment.results]
+    return [
+        SharedQuery(result.query, result.plan, result.after_us, result.until_us, result.gives)
+        for result in fragment.results
+    ]
 
 
 class _Closing(Protocol):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from plait.deployment.fragments import Fragment
+from plait.deployment.fragments import Fragment, Way
 from plait.runtime.query_set import QuerySet
 
 
@@ -36,6 +36,15 @@ class SilenceStage:
 
 
 @dataclass(frozen=True)
+class HandOverStage:
+    """A fragment on Spark's operators that goes on as it is, and gives the rows of some of its queries until
+    a moment: another gives the later ones."""
+
+    fragment: Fragment
+    queries: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class KeepStage:
     """A fragment that does not notice."""
 
@@ -49,7 +58,7 @@ class StopStage:
     fragment: Fragment
 
 
-Stage: TypeAlias = StartStage | ChangeStage | SilenceStage | KeepStage | StopStage
+Stage: TypeAlias = StartStage | ChangeStage | SilenceStage | HandOverStage | KeepStage | StopStage
 
 
 def stages_between(now: QuerySet, then: QuerySet) -> list[Stage]:
@@ -59,12 +68,16 @@ def stages_between(now: QuerySet, then: QuerySet) -> list[Stage]:
     for each in then.fragments:
         earlier = before.pop(each.name, None)
         # Those of before are left out already, and their fragment may be in the middle of a batch.
-        newly = then.silent.keys() - now.silent.keys()
+        newly = then.silent.get(each.name, {}).keys() - now.silent.get(each.name, {}).keys()
         silent = tuple(result.query for result in each.results if result.query in newly)
         if earlier is None:
             stages.append(StartStage(each))
-        elif earlier is not each:
+        elif earlier is not each and each.way is Way.SHARED:
             stages.append(ChangeStage(earlier, each))
+        elif earlier is not each:
+            pairs = zip(earlier.results, each.results, strict=True)
+            ending = tuple(after.query for before, after in pairs if before != after)
+            stages.append(HandOverStage(each, ending))
         elif silent:
             stages.append(SilenceStage(each, silent))
         else:

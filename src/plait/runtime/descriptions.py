@@ -26,11 +26,12 @@ _PAUSE_SECONDS = 0.001
 
 
 class Descriptions:
-    """The documents of a run. Those of a query are made once. `meters` are of a fragment's operators."""
+    """The documents of a run. Those of a query are made once for each fragment that computes it. `meters` are
+    of a fragment's operators."""
 
     def __init__(self, meters: Callable[[str], Iterable[Meter]]) -> None:
         self._meters = meters
-        self._queries: dict[str, dict[str, Any]] = {}
+        self._queries: dict[tuple[str, str], dict[str, Any]] = {}
 
     def of(self, queries: QuerySet) -> dict[str, dict[str, Any]]:
         """All that describes a set of queries, each of which was planned with statistics beside what is
@@ -40,14 +41,18 @@ class Descriptions:
         known, self._queries = self._queries, {}
         for fragment in queries.fragments:
             for result in fragment.results:
-                if result.query not in known:
+                if result.gives.has_end:
+                    continue  # it is described where it is handed over to
+                key = result.query, fragment.name
+                if key not in known:
                     own = queries.planned_with.get(result.query, NO_STATISTICS)
                     if id(own) not in models:
                         models[id(own)] = CostModel(catalog, declared(catalog).with_(own))
-                    known[result.query] = _query(result, fragment, models[id(own)])
+                    known[key] = _query(result, fragment, models[id(own)])
                     sleep(_PAUSE_SECONDS)
-                self._queries[result.query] = known[result.query]
-        return {FRAGMENT: self.of_fragments(queries), QUERY: dict(self._queries)}
+                self._queries[key] = known[key]
+        of_queries = {query: document for (query, _), document in self._queries.items()}
+        return {FRAGMENT: self.of_fragments(queries), QUERY: of_queries}
 
     def of_fragments(self, queries: QuerySet) -> dict[str, dict[str, Any]]:
         return {each.name: self._fragment(each) for each in queries.fragments}

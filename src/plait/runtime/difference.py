@@ -8,7 +8,7 @@ later. Costs are those of the plans of all queries, before and after.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import assert_never
 
@@ -26,6 +26,7 @@ from plait.planners import PLANNERS, driver
 from plait.rewrite import canonicalise
 from plait.runtime.change_stages import (
     ChangeStage,
+    HandOverStage,
     KeepStage,
     SilenceStage,
     Stage,
@@ -39,6 +40,7 @@ from plait.runtime.declarations import relation_text
 from plait.runtime.folder_names import folder_name
 from plait.runtime.journal import ROWS, read_totals
 from plait.runtime.live_queries import after_changes
+from plait.runtime.merge_plan import Merged, merge_plan
 from plait.runtime.observed import observed_statistics
 from plait.runtime.query_set import Arrangement, Proposal, QuerySet
 from plait.runtime.refusals import check_have_rows
@@ -71,8 +73,8 @@ class DroppedQuery:
 
 @dataclass(frozen=True)
 class FragmentStage:
-    """What happens to a fragment: `do` is start, change, silence, keep or stop. `restarts` says why its
-    streaming query is started again, if it is. `state` says what becomes of what is kept."""
+    """What happens to a fragment: `do` is start, change, hand over, silence, keep or stop. `restarts` says
+    why its streaming query is started again, if it is. `state` says what becomes of what is kept."""
 
     do: str
     fragment: str
@@ -94,6 +96,7 @@ class Difference:
     after: Cost | None
     is_running: bool
     everything: Deployment
+    merged: Merged = field(default_factory=Merged)
 
 
 class StateInView:
@@ -117,6 +120,12 @@ class StateInView:
     def dropped(self, names: Sequence[str]) -> Difference:
         """What dropping queries would do."""
         return self._difference(tuple(dict.fromkeys(self.now.query(name).name for name in names)), None)
+
+    def merged(self) -> Difference:
+        """What merging queries would do that came one by one."""
+        plan = merge_plan(self.now, ()).at(self.now, self._read_us)
+        then = self.now.handed_over(plan.merges)
+        return replace(self._between(then, {}, ()), merged=Merged.of(plan, then))
 
     def compared(self, texts: Sequence[tuple[Path, Source]]) -> Difference:
         """What it would take to compute what texts declare. If they declare streams or tables that are known,
@@ -185,7 +194,6 @@ class StateInView:
         self, dropped: tuple[str, ...], propose: Callable[[QuerySet], Proposal] | None
     ) -> Difference:
         now = self.now
-        readers = now.readers_of(dropped)
         left = (
             now.without(dropped, dict.fromkeys((each.name for each in now.fragments), 0)) if dropped else now
         )
@@ -194,8 +202,16 @@ class StateInView:
             proposal = propose(left)
             check_have_rows(proposal.results, proposal.workload.catalog, now.streams)
             left.check_fits(proposal, self._observed)
-            starts = {result.query: self._start_us(left, result.plan) for result in proposal.results}
+            starts = {result.query: self._start_us(result.plan) for result in proposal.results}
             then = left.with_added(proposal, starts)
+        return self._between(then, starts, dropped)
+
+    def _between(
+        self, then: QuerySet, starts: Mapping[str, int | None], dropped: tuple[str, ...]
+    ) -> Difference:
+        """What it takes to be another set, in which some queries start and others are gone."""
+        now = self.now
+        readers = now.readers_of(dropped)
         planner = now.arrangement.planner
         everything = driver.plan(
             Workload(then.workload.catalog, {**now.workload.queries, **then.workload.queries}), planner
@@ -203,7 +219,7 @@ class StateInView:
         before = _cost(now.workload, planner)
         after = everything.cost if not dropped else _cost(then.workload, planner)
         sharing = _sharing(everything, {query.name for query in then.workload.queries.values()})
-        places = {result.query: each for each in then.fragments for result in each.results}
+        places = {name: each for name, (each, _) in then.places.items()}
         return Difference(
             tuple(
                 AddedQuery(name, places[name].name, places[name].way, us, sharing.get(name, ()))
@@ -217,16 +233,20 @@ class StateInView:
             everything,
         )
 
-    def _start_us(self, queries: QuerySet, plan: Node) -> int | None:
+    def _start_us(self, plan: Node) -> int | None:
         """The greatest event time that the streams of a plan have brought by now."""
-        reached = []
-        for key in (name.lower() for name in sources_of(plan)[0]):
-            if key in queries.streams:
-                journal = self._path / "streams" / folder_name(key) / "journal.sqlite"
-                watermark_us = read_totals(journal).watermarks_us.get(ROWS)
-                if watermark_us is not None:
-                    reached.append(watermark_us + queries.workload.catalog.stream(key).delay_us)
-        return max(reached, default=None)
+        reached = (self._read_us(name.lower()) for name in sources_of(plan)[0])
+        return max((us for us in reached if us is not None), default=None)
+
+    def _read_us(self, stream: str) -> int | None:
+        """The greatest event time that a stream has brought by now, as far as it is counted."""
+        if stream not in self.now.streams:
+            return None
+        journal = self._path / "streams" / folder_name(self.now.log_of(stream)) / "journal.sqlite"
+        watermark_us = read_totals(journal).watermarks_us.get(ROWS)
+        if watermark_us is None:
+            return None
+        return watermark_us + self.now.workload.catalog.stream(stream).delay_us
 
     def _said(self, stage: Stage, then: QuerySet) -> FragmentStage:
         each = stage.fragment
@@ -238,6 +258,8 @@ class StateInView:
             case ChangeStage(before, _):
                 do, state = "change", _tables_said(before, each)
                 restarts = _restart(before, each, then)
+            case HandOverStage(_, ending):
+                do, state = "hand over", f"all is kept until the last rows of {', '.join(ending)} are given"
             case SilenceStage(_, silent):
                 do, state = (
                     "silence",

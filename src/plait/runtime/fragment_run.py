@@ -23,10 +23,12 @@ from typing import Protocol, TypeAlias
 from plait.batches import Batch, Outcome, Processed, Publish
 from plait.deployment.fragments import Fragment, Result
 from plait.engines.event_times import LAST_EVENT_TIME_US
+from plait.engines.incremental.bands import held_back_us
 from plait.errors import ExternalError, PlaitError, QueriesFailedError
 from plait.failpoints import reach
 from plait.plan.nodes import sources_of
 from plait.runtime.beats import Beats
+from plait.runtime.changes import Carried
 from plait.runtime.checkpoint import Checkpoint
 from plait.runtime.journal import First, Journal, Totals
 from plait.runtime.publishing import Publisher
@@ -39,6 +41,7 @@ from plait.spark.execution import Frame
 from plait.spark.sources import Sources
 
 _LOOK_SECONDS = 0.02
+_SEEN = "seen:"  # as the name of a watermark: how far rows of a stream have come
 
 
 class Computation(Protocol):
@@ -68,7 +71,7 @@ class QueryCounts:
     def late(self, stream: str) -> str:
         return f"late:{self.query.lower()}:{stream}"
 
-    def failed(self, place: int) -> str:
+    def failed(self, place: int | str) -> str:
         """Of the check at that place of the query's plan."""
         return f"failed:{self.query.lower()}:{place}"
 
@@ -78,6 +81,14 @@ class QueryCounts:
     def late_rows_of(self, totals: Totals) -> dict[str, int]:
         counts = {stream: totals.counts.get(self.late(stream), 0) for stream in self.streams}
         return {stream: count for stream, count in counts.items() if count}
+
+    def carried_of(self, totals: Totals) -> Carried:
+        """All that is counted of the query, by the names that it has."""
+        failed = self.failed("")
+        names = {self.rows, *map(self.late, self.streams)}
+        names |= {name for name in totals.counts if name.startswith(failed)}
+        firsts = {name: first for name, first in totals.firsts.items() if name.startswith(failed)}
+        return Carried({name: totals.counts[name] for name in names if totals.counts.get(name)}, firsts)
 
     def watermark_us_of(self, totals: Totals) -> int | None:
         """The watermark that the query goes by; None until a row has moved it."""
@@ -128,7 +139,7 @@ class FragmentRun(StreamingWork):
         self.computation = computation
         self._checkpoint = Checkpoint(folder.checkpoint)
         self._tables = tables
-        self._logs = logs or {}  # of streams that nobody else reads
+        self.logs = logs or {}  # of streams that are counted here
         self._note = note  # who is told of batches that are done
         self._checked = checked  # streams whose files Spark reads without looking whether they fit
         self.adopt(fragment, publisher)
@@ -169,7 +180,7 @@ class FragmentRun(StreamingWork):
 
     def start(self, run_name: str, trigger_seconds: float | None) -> None:
         super().start(run_name, trigger_seconds)
-        for log in self._logs.values():
+        for log in self.logs.values():
             log.start()
 
     @property
@@ -180,6 +191,25 @@ class FragmentRun(StreamingWork):
             return True  # no operator keeps anything
         reached = (counts.watermark_us_of(self.totals) for counts in self.counts.values())
         return all(us is not None and us > LAST_EVENT_TIME_US for us in reached)
+
+    def carried(self, query: str) -> Carried:
+        """What is counted here of a query."""
+        return self.counts[query].carried_of(self.totals)
+
+    @property
+    def seen_us(self) -> Mapping[str, int]:
+        """The greatest event time of each stream that the batches so far have read, by key."""
+        named = self.totals.watermarks_us.items()
+        return {name.removeprefix(_SEEN): us for name, us in named if name.startswith(_SEEN)}
+
+    def has_given_all(self, result: Result) -> bool:
+        """Whether a query that is handed over has given here what there is before the end of its stretch:
+        none of its rows is held back any more, and those of streams that are still to come are too late."""
+        stages = self.fragment.stages
+        held_back = held_back_us(result.plan) if stages is None else stages.hold_ms * 1000
+        reached_us = self.counts[result.query].watermark_us_of(self.totals)
+        # Spark counts in whole milliseconds.
+        return reached_us is not None and reached_us >= result.gives.until_us + held_back + 1000
 
     @property
     def is_in_first_batch(self) -> bool:
@@ -210,20 +240,20 @@ class FragmentRun(StreamingWork):
             self._note(self, processed, self.batch_seconds)
 
     def _processed(self, frame: Frame, batch: int) -> Processed:
-        for log in self._logs.values():
+        for log in self.logs.values():
             log.begin(batch)
         tables = self._tables_of(batch)
         reach("batch-begun")
         self._sources.check_batch(self._checked, self._checkpoint.path)
         late_before_us = self._checkpoint.watermark_us(batch - 1)
         publish = partial(self.publisher.publish, batch)
-        begun = Batch(batch, late_before_us, tables, bad_records_of=self._logs.keys())
+        begun = Batch(batch, late_before_us, tables, bad_records_of=self.logs.keys())
         processed = self.computation.process(frame, begun, publish)
-        for stream, log in self._logs.items():
+        for stream, log in self.logs.items():
             log.finish(batch, processed.arrived[stream])
-        self.journal.finish(
-            batch, *self._journalled(batch, processed.outcomes), self._firsts(batch, processed.outcomes)
-        )
+        counts, watermarks_us = self._journalled(batch, processed.outcomes)
+        seen = {_SEEN + stream: us for stream, us in self._seen_us(processed).items()}
+        self.journal.finish(batch, counts, {**watermarks_us, **seen}, self._firsts(batch, processed.outcomes))
         reach("batch-finished")
         return processed
 
@@ -242,6 +272,13 @@ class FragmentRun(StreamingWork):
             if 0 < len(failed) < len(self.fragment.results):
                 raise QueriesFailedError(failed) from error
             raise
+
+    def _seen_us(self, processed: Processed) -> dict[str, int]:
+        seen_us = dict(self.seen_us)
+        for stream, arrived in processed.arrived.items():
+            if arrived.last_us is not None:
+                seen_us[stream] = max(arrived.last_us, seen_us.get(stream, arrived.last_us))
+        return seen_us
 
     def _journalled(
         self, batch: int, outcomes: Mapping[str, Outcome]

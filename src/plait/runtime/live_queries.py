@@ -21,6 +21,7 @@ from plait.runtime.assembly import Assembly
 from plait.runtime.changes import Addition, Change
 from plait.runtime.fragment_run import FragmentRun
 from plait.runtime.manifest import Manifest
+from plait.runtime.merge_plan import Merged, merge_plan
 from plait.runtime.observed import observed_statistics
 from plait.runtime.outlets import FILE as OUTLETS
 from plait.runtime.outlets import recorded
@@ -97,14 +98,60 @@ class LiveQueries:
         self._settle()
         return change
 
+    def merge(self) -> Merged:
+        """Compute queries that came one by one as if they had come together, as far as that can be done; what
+        was done. Each is handed over at the greatest event time that anybody has read of its streams."""
+        plan = merge_plan(self.now, self._given)
+        if not plan.merges:
+            return Merged(staying=plan.staying)
+        there = {each.name for each in self.now.fragments}
+        places = self.now.places
+        concerned = {places[name][0].name for each in plan.merges for name in each.queries}
+        concerned |= {each.fragment for each in plan.merges if each.fragment in there}
+        with self._between_batches(concerned):
+            plan = plan.at(self.now, self._assembly.read_us)
+            then = self.now.handed_over(plan.merges)
+            batches = self._next_batches(concerned)
+            self._make(Change(then.changes, batches=batches, merged=plan.merges), then)
+        self._settle()
+        return Merged.of(plan, then)
+
+    def let_go(self) -> None:
+        """Compute queries that were handed over no more in the fragments that have given all that was theirs
+        of them: those of one together, as each is a change."""
+        ending: dict[str, list[Result]] = {}
+        for each, result in self.now.leaving.values():
+            ending.setdefault(each.name, []).append(result)
+        runs = {name: self._assembly.run_of(name) for name in ending}
+        given = {
+            name: tuple(result.query for result in results)
+            for name, results in ending.items()
+            if runs[name].error is None and all(map(runs[name].has_given_all, results))
+        }
+        if not given:
+            return
+        with self._between_batches(given):
+            batches = self._next_batches(given)
+            carried = {query: runs[name].carried(query) for name, own in given.items() for query in own}
+            then = self.now.let_go(given, batches, carried)
+            self._make(Change(then.changes, batches=batches, let_go=given, carried=carried), then)
+        self._settle()
+
     def stop(self, run: FragmentRun, failed: Mapping[str, PlaitError]) -> None:
         """Compute queries no more that a batch has failed by. The batch runs again, without them, when the
         fragment is started: nothing came of it so far."""
         names = tuple(failed)
-        batches = self._next_batches([run.fragment.name])
         told = {query: _stopped(query, error) for query, error in failed.items()}
-        then = self.now.without(names, batches, told)
-        self._make(Change(then.changes, None, {}, names, batches, told), then)
+        # One that is being handed over is computed elsewhere, too.
+        others = {
+            each.name
+            for each in self.now.fragments
+            if each.name != run.fragment.name and any(result.query in failed for result in each.results)
+        }
+        with self._between_batches(others):
+            batches = self._next_batches([run.fragment.name, *others])
+            then = self.now.without(names, batches, told)
+            self._make(Change(then.changes, None, {}, names, batches, told), then)
         self._settle()
 
     def _settle(self) -> None:
@@ -117,7 +164,7 @@ class LiveQueries:
         """Take another set of queries for the one that there is: as a whole, or not at all."""
         known = {each.name for each in self.now.fragments}
         new = [each.name for each in then.fragments if each.name not in known]
-        self._state.prepare_anew(new, {*then.streams} - {*self.now.streams})
+        self._state.prepare_anew(new, {*then.logs} - {*self.now.logs})
         prepared = self._assembly.prepare(self.now, then)
         try:
             reach("change-prepared")
@@ -172,7 +219,7 @@ class LiveQueries:
         for result in proposal.results:
             read = [stream.lower() for stream in sources_of(result.plan)[0]]
             own = seen_us.get(result.query)
-            reached = [self._assembly.arrived_us(key) if own is None else own.get(key) for key in read]
+            reached = [self._assembly.read_us(key) if own is None else own.get(key) for key in read]
             starts[result.query] = max((us for us in reached if us is not None), default=None)
         return starts
 
@@ -199,6 +246,10 @@ def after_changes(first: QuerySet, manifest: Manifest, path: Path) -> QuerySet:
             if {query.name for query in proposal.queries} != change.added.keys():
                 raise damaged(path, f"change {change.id} added other queries")
             queries = queries.with_added(proposal, change.added)
+        elif change.merged:
+            queries = queries.handed_over(change.merged)
+        elif change.let_go:
+            queries = queries.let_go(change.let_go, change.batches, change.carried)
         else:
             queries = queries.without(change.dropped, change.batches, change.failed)
     return queries

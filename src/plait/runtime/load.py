@@ -139,12 +139,12 @@ _QUERIES = ("query", "fragment", "state", "rows", "rows/s", "behind", "cost shar
 def load(
     progress: RunProgress,
     fragments: Mapping[str, Mapping[str, Any]],
+    computed_in: Mapping[str, str],
     recent: Mapping[str, Slot],
     gauges: Mapping[str, Mapping[str, float]],
 ) -> Load:
-    """Of a run whose fragments are described like this."""
+    """Of a run whose fragments are described like this, and whose queries are computed in these."""
     shares, of_fragments = cost_shares(fragments, recent), fragment_shares(recent)
-    computed_in = {query: name for name, each in fragments.items() for query in each["queries"]}
     batches = {computed_in[query.name]: query for query in progress.queries if query.name in computed_in}
 
     def behind(watermark_us: int | None) -> float | None:

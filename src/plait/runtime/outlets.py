@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 from types import MappingProxyType
@@ -35,8 +35,9 @@ FILE = "results.json"
 @dataclass(frozen=True)
 class Outlet:
     """`destination` says in words where the rows go; `folder` is where, if they are files of ours. In one
-    that `is_shared`, the rows of other queries are too, and a column says whose they are. `fragment` counts
-    the batches that files are named by; `keeping` is what the query asks for its files."""
+    that `is_shared`, the rows of other queries are too, and a column says whose they are. `writers` are the
+    fragments whose batches files are numbered by, each with its series; `keeping` is what the query asks for
+    its files."""
 
     query: str
     kind: SinkKind
@@ -45,8 +46,16 @@ class Outlet:
     columns: tuple[str, ...]
     types: tuple[Type, ...]
     is_shared: bool = False
-    fragment: str = ""
+    writers: Mapping[int, str] = field(default_factory=lambda: MappingProxyType({}))
     keeping: Keeping = AS_THEY_ARE
+
+    def series_of(self, fragment: str) -> int:
+        """The series that a fragment writes now."""
+        return max((series for series, name in self.writers.items() if name == fragment), default=0)
+
+    def written_by(self, fragment: str, series: int) -> Outlet:
+        """The same, to which a fragment writes as well."""
+        return replace(self, writers={**self.writers, series: fragment})
 
     @property
     def owner(self) -> str:
@@ -81,7 +90,7 @@ class Outlet:
             "columns": list(self.columns),
             "types": [str(type_) for type_ in self.types],
             "shared": self.is_shared,
-            "fragment": self.fragment,
+            "writers": {str(series): name for series, name in self.writers.items()},
             "keeping": vars(self.keeping),
         }
 
@@ -95,7 +104,7 @@ class Outlet:
             tuple(map(str, entry["columns"])),
             tuple(map(parse_type, entry["types"])),
             bool(entry["shared"]),
-            str(entry["fragment"]),
+            {int(series): str(name) for series, name in entry["writers"].items()},
             Keeping(**entry["keeping"]),
         )
 
@@ -147,7 +156,7 @@ def _outlet(query: Query, fragment: str, shared: Path | None, results: Path) -> 
         query.columns,
         types,
         shared is not None,
-        fragment,
+        {0: fragment},
         sink.keeping,
     )
 

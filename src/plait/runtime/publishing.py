@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from plait.batches import BatchRows
 from plait.errors import ExternalError, PlaitError, QueriesFailedError, reported
+from plait.runtime.results_folder import numbered
 from plait.runtime.shared_results import SharedSink
 from plait.runtime.sinks import Sink
 
@@ -23,16 +24,20 @@ _NOBODY = -1  # as the place where rows go
 
 class Publisher:
     """`own` are sinks by the names of queries; each of the `shared` takes the rows of the queries named with
-    it. `until` are batches from which on the rows of queries are left out: they are not wanted any more."""
+    it. `until` are batches from which on the rows of queries are left out: they are not wanted any more.
+    `series` are those that the batches are numbered in, where it is not the first."""
 
     def __init__(
         self,
         own: Mapping[str, Sink],
         shared: Sequence[tuple[frozenset[str], SharedSink]] = (),
         until: Mapping[str, int] = MappingProxyType({}),
+        series: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self.own = own
         self._until = until
+        self._series = [series.get(min(queries), 0) for queries, _ in shared]
+        self._series += [series.get(query, 0) for query in own]
         self._shared = [sink for _, sink in shared]
         groups = [*(queries for queries, _ in shared), *((query,) for query in own)]
         self._group_of = {query: group for group, queries in enumerate(groups) for query in queries}
@@ -63,7 +68,7 @@ class Publisher:
                 parts.setdefault(group, []).append(part)
         for group, shared in enumerate(self._shared):
             if group in parts:
-                shared.publish(batch_id, parts[group])
+                shared.publish(numbered(self._series[group], batch_id), parts[group])
         failed: dict[str, PlaitError] = {}
         seconds: dict[str, float] = {}
         for group, (query, sink) in enumerate(self.own.items(), start=len(self._shared)):
@@ -72,7 +77,7 @@ class Publisher:
                 began = monotonic()
                 self._handing = query, began
                 try:
-                    sink.publish(batch_id, rows)
+                    sink.publish(numbered(self._series[group], batch_id), rows)
                 except ExternalError as error:
                     failed[query] = error
                 finally:

@@ -9,7 +9,12 @@ It decides where a query that is added is computed:
 
 A query that is dropped is gone at once from a `shared` fragment. In others it is `silent`: Spark goes on
 with it until no query of the fragment is wanted any more. A fragment that counts what its streams bring stays
-even then. A set is never changed: changes make others of it, the same ones from the same changes.
+even then, unless another does so by then.
+
+A query that is merged with others (`plait.runtime.merge_plan`) is computed in two places for a while: in the
+new one from a moment on, in the old one until it has given all that the new one does not.
+
+A set is never changed: changes make others of it, the same ones from the same changes.
 
 Every name is used once, so that results and counts of a query that was dropped stay its own: one that is
 added under a name that was used before gets a number, `name#2`.
@@ -17,8 +22,9 @@ added under a name that was used before gets a number, `name#2`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
@@ -43,9 +49,13 @@ from plait.errors import InfeasibleError, PlaitError, UserError, closest, report
 from plait.plan.nodes import Node, sources_of
 from plait.planners import driver
 from plait.quantity_text import counted
-from plait.runtime.changes import Addition
+from plait.rewrite import canonicalise
+from plait.runtime.changes import NOTHING_CARRIED, Addition, Carried, Merge
 from plait.runtime.outlets import Outlet, outlets_of
+from plait.space import stream_of
 from plait.statistics import NO_STATISTICS, Statistics
+from plait.windows.beginnings import Beginning
+from plait.windows.stretches import Stretch
 from plait.workload import Query, Workload
 
 # What was observed of the streams of a catalog, and of sub-plans of plans.
@@ -97,12 +107,15 @@ class StoppedQuery:
 @dataclass(frozen=True)
 class QuerySet:
     """`workload` are the queries that are wanted, `fragments` what runs. `known` are streams, tables and
-    queries by the names that texts know them by. `silent` are dropped queries that are still computed, with
-    the batch from which on their rows are left out; `read_by` is who counts what a stream brings, where it is
-    a fragment; `outlets` are those of all queries that there ever were, and `sinks` those of the queries that
-    are computed, as is `planned_with`: statistics beyond what is declared. `stopped` are queries that failed,
-    and nobody has dropped since. `once_read` are streams that are counted although nobody reads them any
-    more; `declaring` are the texts that have declared streams, tables and sites since the first."""
+    queries by the names that texts know them by. `read_by` is who counts what a stream brings, where it is a
+    fragment; `aside` are streams that fragments count, too, to take over from those that they are merged of.
+    `outlets` are those of all queries that there ever were, and `sinks` those of the queries that are
+    computed, as is `planned_with`: statistics beyond what is declared. `silent` are queries that fragments,
+    by name, compute although nobody wants them there any more, with the batch from which on their rows are
+    left out. `stopped` are queries that failed, and nobody has dropped since. `once_read` are streams that
+    are counted although nobody reads them any more; `declaring` are the texts that have declared streams,
+    tables and sites since the first. Of queries that were handed over, `since` are the moments after which
+    they see rows, and `carried` is what is counted of them in places that are gone."""
 
     arrangement: Arrangement
     workload: Workload
@@ -110,13 +123,16 @@ class QuerySet:
     fragments: tuple[Fragment, ...]
     read_by: Mapping[str, str]
     outlets: Mapping[str, Outlet]
-    silent: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    silent: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: MappingProxyType({}))
     sinks: Mapping[str, Sink] = field(default_factory=lambda: MappingProxyType({}))
     changes: int = 0
     planned_with: Mapping[str, Statistics] = field(default_factory=lambda: MappingProxyType({}))
     stopped: Mapping[str, StoppedQuery] = field(default_factory=lambda: MappingProxyType({}))
     once_read: frozenset[str] = frozenset()
     declaring: tuple[Addition, ...] = ()
+    since: Mapping[str, int | None] = field(default_factory=lambda: MappingProxyType({}))
+    carried: Mapping[str, Carried] = field(default_factory=lambda: MappingProxyType({}))
+    aside: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
     def first(cls, arrangement: Arrangement, workload: Workload, fragments: tuple[Fragment, ...]) -> QuerySet:
@@ -138,12 +154,52 @@ class QuerySet:
     @property
     def results(self) -> dict[str, Result]:
         """What is computed for the queries that are wanted, by key."""
+        return {name.lower(): result for name, (_, result) in self.places.items()}
+
+    @cached_property
+    def places(self) -> Mapping[str, tuple[Fragment, Result]]:
+        """Where the queries are computed that are wanted, by name: of one that is handed over the new
+        place."""
         return {
-            result.query.lower(): result
+            result.query: (each, result)
             for each in self.fragments
-            for result in each.results
-            if result.query not in self.silent
+            for result in self.wanted_of(each)
+            if not result.gives.has_end
         }
+
+    @cached_property
+    def leaving(self) -> Mapping[str, tuple[Fragment, Result]]:
+        """The old places of queries that are being handed over, by name."""
+        return {
+            result.query: (each, result)
+            for each in self.fragments
+            for result in self.wanted_of(each)
+            if result.gives.has_end
+        }
+
+    def wanted_of(self, fragment: Fragment) -> list[Result]:
+        """What somebody wants of what a fragment computes."""
+        silent = self.silent.get(fragment.name, {})
+        return [result for result in fragment.results if result.query not in silent]
+
+    def after_us(self, query: str) -> int | None:
+        """The moment after which a query sees rows, if there is one: it stays the same, whoever computes
+        it."""
+        return self.since[query] if query in self.since else self.places[query][1].after_us
+
+    # What is counted of streams
+
+    def log_of(self, stream: str) -> str:
+        """Where it stands what a stream has brought, by its key."""
+        reader = self.read_by.get(stream, "")
+        return log_name(stream, reader) if stream in self.aside.get(reader, ()) else stream
+
+    @property
+    def logs(self) -> dict[str, str | None]:
+        """All that is written down of streams, and by which fragment, if it is one."""
+        found = {self.log_of(stream): self.read_by.get(stream) for stream in self.streams}
+        aside = {log_name(stream, name): name for name, own in self.aside.items() for stream in own}
+        return {**found, **aside}
 
     def query(self, name: str) -> Query:
         """A query that is wanted, by its own name or by that which it was declared with."""
@@ -240,7 +296,7 @@ class QuerySet:
                 if result.query not in placed
             ]
             if results:
-                new += _begun(each, results, catalog)
+                new += begun_fragments(each.name, each.way, results, catalog, each.reasons)
         new = [self._named(each, number) for number, each in enumerate(new)]
         check_engines(new, proposal.workload, self.arrangement.engines)
         known_streams = {*self.streams}
@@ -274,8 +330,12 @@ class QuerySet:
         if proposed.way is not Way.SHARED or not self.arrangement.together:
             return None
         read = {stream.lower() for stream in sources_of(result.plan)[0]}
-        able = (each for each in self.fragments if each.way is Way.SHARED and read <= {*each.streams})
-        return next(able, None)
+        return next((each for each in self.fragments if self.can_join(each, read)), None)
+
+    def can_join(self, fragment: Fragment, streams: Set[str]) -> bool:
+        """Whether queries over streams can be added to a fragment: not to one that is about to end."""
+        is_ending = fragment.results and all(result.gives.has_end for result in fragment.results)
+        return fragment.way is Way.SHARED and streams <= {*fragment.streams} and not is_ending
 
     def _named(self, new: Fragment, number: int) -> Fragment:
         """Fragments of one query have its name, of which there is one; others are numbered within the change,
@@ -338,33 +398,139 @@ class QuerySet:
             for result in each.results
             if result.query in failed
         }
-        silent = dict(self.silent)
-        fragments = []
-        for each in self.fragments:
-            gone = [result.query for result in each.results if result.query in dropped]
-            if each.way is Way.SHARED and gone:
-                left = [result for result in each.results if result.query not in dropped]
-                each = shared_fragment(each.name, left, self.workload.catalog, each.reasons, each.streams)
-            elif gone:
-                silent = dict.fromkeys(gone, batches[each.name]) | silent  # what had failed was silent before
-            is_wanted = any(result.query not in silent for result in each.results)
-            if is_wanted or each.name in self.read_by.values():
-                fragments.append(each)
-        computed = {result.query for each in fragments for result in each.results}
         remaining = {key: query for key, query in self.workload.queries.items() if query.name not in dropped}
         known = {key: query for key, query in self.known.queries.items() if query.name not in dropped}
-        return replace(
+        left = replace(
             self,
             workload=replace(self.workload, queries=remaining),
             known=replace(self.known, queries=known),
-            fragments=tuple(fragments),
-            silent={name: batch for name, batch in silent.items() if name in computed},
-            sinks={name: sink for name, sink in self.sinks.items() if name in computed},
-            changes=self.changes + 1,
-            planned_with={name: own for name, own in self.planned_with.items() if name in computed},
             stopped=stopped,
+        )
+        return left._without_places({each.name: dropped for each in self.fragments}, batches)
+
+    def _without_places(self, places: Mapping[str, Collection[str]], batches: Mapping[str, int]) -> QuerySet:
+        """The set of which fragments, by name, compute some queries no more."""
+        silent = {name: {**own} for name, own in self.silent.items()}
+        fragments = []
+        for each in self.fragments:
+            leaving = places.get(each.name, ())
+            gone = [result.query for result in each.results if result.query in leaving]
+            if each.way is Way.SHARED and gone:
+                left = [result for result in each.results if result.query not in gone]
+                each = shared_fragment(each.name, left, self.workload.catalog, each.reasons, each.streams)
+            elif gone:  # what had failed was silent before
+                before = silent.get(each.name, {})
+                silent[each.name] = dict.fromkeys(gone, batches[each.name]) | before
+            fragments.append(each)
+        then = replace(
+            self,
+            fragments=tuple(fragments),
+            silent=silent,
+            changes=self.changes + 1,
             once_read=frozenset(self.streams),
         )
+        return then._without_unneeded()
+
+    def _without_unneeded(self) -> QuerySet:
+        """The set without the fragments that nobody wants rows of, nor to know from what streams bring."""
+        staying = {each.name for each in self.fragments if self.wanted_of(each)}
+        heirs = {stream: name for name, own in self.aside.items() if name in staying for stream in own}
+        # One that nobody takes over from goes on.
+        staying |= {name for stream, name in self.read_by.items() if stream not in heirs}
+        read_by = {
+            stream: name if name in staying else heirs[stream] for stream, name in self.read_by.items()
+        }
+        fragments = tuple(each for each in self.fragments if each.name in staying)
+        computed = {result.query for each in fragments for result in each.results}
+        return replace(
+            self,
+            fragments=fragments,
+            read_by=read_by,
+            aside={name: own for name, own in self.aside.items() if name in staying},
+            silent={name: own for name, own in self.silent.items() if name in staying},
+            sinks={name: sink for name, sink in self.sinks.items() if name in computed},
+            planned_with={name: own for name, own in self.planned_with.items() if name in computed},
+            since={name: us for name, us in self.since.items() if name in computed},
+            carried={name: own for name, own in self.carried.items() if name in computed},
+        )
+
+    # Merging
+
+    def handed_over(self, merges: Sequence[Merge]) -> QuerySet:
+        """The set whose queries go over to other fragments, from their moments on. They are computed where
+        they were, too, until they are `let_go` there."""
+        catalog, places = self.workload.catalog, self.places
+        coming: dict[str, list[Result]] = {}
+        ends: dict[str, Result] = {}
+        for merge in merges:
+            for name, moment_us in merge.queries.items():
+                query = self.workload.query(name)
+                plan = stream_of(canonicalise(query.plan))
+                turn_us = Beginning(moment_us).complete_from_us(plan)
+                gives = Stretch(from_us=turn_us)
+                result = Result(name, query.columns, plan, moment_us, gives=gives)
+                coming.setdefault(merge.fragment, []).append(result)
+                before = places[name][1]
+                ends[name] = replace(
+                    before, until_us=moment_us, gives=replace(before.gives, until_us=turn_us)
+                )
+        fragments = []
+        for each in self.fragments:
+            results = tuple(
+                ends[result.query] if result.query in ends and not result.gives.has_end else result
+                for result in each.results
+            )
+            if each.name in coming:
+                everything = [*results, *coming[each.name]]
+                each = shared_fragment(each.name, everything, catalog, each.reasons, each.streams)
+            elif results != each.results:
+                each = replace(each, results=results)
+            fragments.append(each)
+        known = {each.name for each in self.fragments}
+        new = [
+            replace(made, name=merge.fragment)
+            for merge in merges
+            if merge.fragment not in known
+            for made in begun_fragments(merge.fragment, merge.way, coming[merge.fragment], catalog)
+        ]
+        return replace(
+            self,
+            fragments=(*fragments, *new),
+            outlets=self._written_by(merges),
+            changes=self.changes + 1,
+            since={**{name: places[name][1].after_us for name in ends}, **self.since},
+            aside={**self.aside, **{each.name: self._inherited(each, places) for each in new}},
+        )
+
+    def let_go(
+        self,
+        places: Mapping[str, Collection[str]],
+        batches: Mapping[str, int],
+        carried: Mapping[str, Carried],
+    ) -> QuerySet:
+        """The set of which fragments have given all rows that are theirs of queries that were handed over,
+        and compute them no more; `carried` is what they have counted of them."""
+        counted = {
+            **self.carried,
+            **{name: self.carried.get(name, NOTHING_CARRIED).with_(own) for name, own in carried.items()},
+        }
+        return replace(self, carried=counted)._without_places(places, batches)
+
+    def _written_by(self, merges: Sequence[Merge]) -> Mapping[str, Outlet]:
+        """Where rows come out: as before, in another series of batches for each that writes as well."""
+        first = 1 + max(series for outlet in self.outlets.values() for series in outlet.writers)
+        outlets = {**self.outlets}
+        for series, merge in enumerate(merges, first):
+            for name in merge.queries:
+                outlets[name.lower()] = outlets[name.lower()].written_by(merge.fragment, series)
+        return outlets
+
+    def _inherited(
+        self, fragment: Fragment, places: Mapping[str, tuple[Fragment, Result]]
+    ) -> tuple[str, ...]:
+        """The streams that a new fragment counts to take over from those that its queries come from."""
+        left = {places[result.query][0].name for result in fragment.results}
+        return tuple(stream for stream in fragment.streams if self.read_by.get(stream) in left)
 
 
 def _check_admitted(refused: Iterable[DeployedQuery]) -> None:
@@ -380,14 +546,21 @@ def _sinks(workload: Workload) -> dict[str, Sink]:
     return {query.name: query.sink for query in workload.queries.values()}
 
 
-def _begun(proposed: Fragment, results: Sequence[Result], catalog: Catalog) -> list[Fragment]:
+def log_name(stream: str, reader: str) -> str:
+    """What is written down of a stream by a fragment that does not do so for the first time."""
+    return f"{stream}@{reader}"
+
+
+def begun_fragments(
+    name: str, way: Way, results: Sequence[Result], catalog: Catalog, reasons: tuple[str, ...] = ()
+) -> list[Fragment]:
     """New fragments for queries that see rows after their moments. Spark's operators know of none, so they
     get it as part of their plans; should they not be able to compute these, the database does."""
-    if proposed.way is Way.SHARED:
-        return [shared_fragment(proposed.name, results, catalog, proposed.reasons)]
+    if way is Way.SHARED:
+        return [shared_fragment(name, results, catalog, reasons)]
     by_name = {result.query: result for result in results}
     after = [begun(result, catalog) for result in results]
-    made = [*woven_fragments(after, catalog)] if proposed.way is Way.WOVEN else [fragment(after[0], catalog)]
+    made = [*woven_fragments(after, catalog)] if way is Way.WOVEN else [fragment(after[0], catalog)]
     return [
         shared_fragment(each.name, [by_name[result.query] for result in each.results], catalog, each.reasons)
         if each.way is Way.SHARED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from time import time
 from typing import Any
 
@@ -10,8 +11,9 @@ from plait.deployment.describe import failing_text
 from plait.deployment.fragments import Result
 from plait.engines.data_errors import shown
 from plait.runtime.assembly import Assembly
-from plait.runtime.fragment_run import FragmentRun, counts_of
-from plait.runtime.journal import ROWS
+from plait.runtime.changes import NOTHING_CARRIED
+from plait.runtime.fragment_run import FragmentRun, QueryCounts, counts_of
+from plait.runtime.journal import ROWS, Totals
 from plait.runtime.outlets import guarantee
 from plait.runtime.query_set import QuerySet, StoppedQuery
 from plait.runtime.snapshot import FailedExpression, QueryProgress, QueryState, RunProgress, StreamProgress
@@ -28,8 +30,10 @@ def report(now: QuerySet, assembly: Assembly, seconds: float, trigger_seconds: f
     now_us = int(time() * 1e6)
     streams = {key: _stream(log, assembly, now_us) for key, log in sorted(assembly.logs.items())}
     states = {run: run.state for run in assembly.fragments}  # Spark is asked once for all queries of each
+    runs = {run.fragment.name: run for run in assembly.fragments}
+    leaving = {name: runs[each.name] for name, (each, _) in now.leaving.items() if each.name in runs}
     queries = [
-        _query(workload, assembly, run, states[run], result, streams)
+        _query(now, assembly, run, states[run], result, streams, leaving.get(result.query))
         for run, result in in_declared_order(workload, assembly.fragments)
     ]
     queries += [_stopped(each, assembly) for each in now.stopped.values()]
@@ -39,15 +43,22 @@ def report(now: QuerySet, assembly: Assembly, seconds: float, trigger_seconds: f
 def listed(now: QuerySet, progress: RunProgress) -> list[dict[str, Any]]:
     """The queries of a set, how they run, and since when."""
     known = {query.name: query for query in progress.queries}
-    computed = {result.query: (each.name, result) for each in now.fragments for result in each.results}
-    computed |= {name: (each.fragment, each.result) for name, each in now.stopped.items()}
+    computed = {name: (each.name, now.after_us(name)) for name, (each, _) in now.places.items()}
+    computed |= {name: (each.fragment, each.result.after_us) for name, each in now.stopped.items()}
+    leaving = now.leaving
     queries = [*now.workload.queries.values(), *(each.query for each in now.stopped.values())]
     return [
         {
             "name": query.name,
             "way": str(known[query.name].way),
             "fragment": computed[query.name][0],
-            "after_us": computed[query.name][1].after_us,
+            "leaves": None
+            if query.name not in leaving
+            else {
+                "fragment": leaving[query.name][0].name,
+                "until_us": leaving[query.name][1].gives.until_us,
+            },
+            "after_us": computed[query.name][1],
             "state": str(known[query.name].state),
             "rows": known[query.name].rows,
             "failed": [each.to_json() for each in known[query.name].failed],
@@ -62,8 +73,13 @@ def listed(now: QuerySet, progress: RunProgress) -> list[dict[str, Any]]:
 def in_declared_order(
     workload: Workload, runs: Iterable[FragmentRun]
 ) -> Iterator[tuple[FragmentRun, Result]]:
-    """The queries as they are declared, whichever run together."""
-    computed = {result.query.lower(): (run, result) for run in runs for result in run.fragment.results}
+    """The queries as they are declared, whichever run together; those that are handed over where they go."""
+    computed = {
+        result.query.lower(): (run, result)
+        for run in runs
+        for result in run.fragment.results
+        if not result.gives.has_end
+    }
     return (computed[key] for key in workload.queries if key in computed)
 
 
@@ -98,17 +114,21 @@ def _watermark_us(log: StreamLog, assembly: Assembly) -> int | None:
 
 
 def _query(
-    workload: Workload,
+    now: QuerySet,
     assembly: Assembly,
     run: FragmentRun,
     state: QueryState,
     result: Result,
     streams: Mapping[str, StreamProgress],
+    leaving: FragmentRun | None,
 ) -> QueryProgress:
-    query = workload.query(result.query)
+    """`leaving` is where the query was computed, if it still is: it is being handed over."""
+    query = now.workload.query(result.query)
+    totals = _totals(now, run, result.query, leaving)
+    places = [run] if leaving is None else [run, leaving]
     counts = run.counts[result.query]
-    rows = counts.rows_of(run.totals)
-    watermark_us = counts.watermark_us_of(run.totals)
+    rows = counts.rows_of(totals)
+    watermark_us = counts.watermark_us_of(totals)
     awaited = _waiting(run, result, rows, watermark_us, streams)
     return QueryProgress(
         query.name,
@@ -117,9 +137,9 @@ def _query(
         guarantee(query.sink),
         state=state,
         rows=rows,
-        rows_per_s=run.rates[result.query].per_s,
-        late_rows={streams[key].name: n for key, n in counts.late_rows_of(run.totals).items()},
-        failed=_failed(run, result),
+        rows_per_s=sum(each.rates[result.query].per_s for each in places),
+        late_rows={streams[key].name: n for key, n in counts.late_rows_of(totals).items()},
+        failed=_failed(counts, totals, result),
         batches=run.totals.batches,
         batch_seconds=run.batch_seconds,
         handing_over_seconds=run.publisher.seconds_of(query.name),
@@ -127,7 +147,7 @@ def _query(
         waiting=awaited.words,
         is_open=awaited.is_open,
         held_back_by=awaited.held_back_by,
-        error=run.error,
+        error=next((each.error for each in places if each.error is not None), None),
     )
 
 
@@ -146,9 +166,18 @@ def _stopped(stopped: StoppedQuery, assembly: Assembly) -> QueryProgress:
     )
 
 
-def _failed(run: FragmentRun, result: Result) -> tuple[FailedExpression, ...]:
+def _totals(now: QuerySet, run: FragmentRun, query: str, leaving: FragmentRun | None) -> Totals:
+    """What is counted of a query: where it was, where it still is, and where it is handed over to."""
+    if leaving is None and query not in now.carried:
+        return run.totals
+    counted = now.carried.get(query, NOTHING_CARRIED)
+    for each in filter(None, (leaving, run)):
+        counted = counted.with_(each.carried(query))
+    return replace(run.totals, counts=counted.counts, firsts=counted.firsts)
+
+
+def _failed(counts: QueryCounts, totals: Totals, result: Result) -> tuple[FailedExpression, ...]:
     """First what failed first."""
-    counts, totals = run.counts[result.query], run.totals
     if not totals.firsts:
         return ()
     found = []

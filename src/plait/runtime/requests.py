@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from plait.errors import Source, UserError
 from plait.runtime.changes import Addition, Change
 from plait.runtime.load import Load
+from plait.runtime.merge_plan import Merged
 from plait.runtime.tended import Tended
 from plait.runtime.upkeep import Wish
 
@@ -16,6 +17,7 @@ from plait.runtime.upkeep import Wish
 class _Run(Protocol):
     def add(self, addition: Addition) -> Change: ...
     def drop(self, names: Sequence[str], *, sure: bool = False) -> Change: ...
+    def merge(self) -> Merged: ...
     def compact(self, queries: Sequence[str], wish: Wish) -> Tended: ...
     def listed(self) -> list[dict[str, Any]]: ...
     def load(self) -> Load: ...
@@ -29,6 +31,8 @@ def answered(run: _Run, request: Mapping[str, Any]) -> Any:
             return run.add(Addition(Source(name, text), Path(folder))).to_json()
         case {"do": "drop", "queries": [*names], "sure": bool(sure)}:
             return run.drop([str(name) for name in names], sure=sure).to_json()
+        case {"do": "merge"}:
+            return run.merge().to_json()
         case {"do": "list"}:
             return run.listed()
         case {"do": "compact", "queries": [*names], "wish": {}}:

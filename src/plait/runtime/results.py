@@ -7,7 +7,7 @@ that have not been read yet.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from decimal import Decimal
@@ -21,14 +21,17 @@ import pyarrow.parquet as pq
 from plait.errors import ExternalError, UserError
 from plait.runtime.merging import rows_through
 from plait.runtime.outlets import Outlet
-from plait.runtime.results_folder import BatchFile, batch_files
+from plait.runtime.results_folder import NOTHING_READ, BatchFile, batch_files
 from plait.runtime.shared_results import read_all_shared, read_shared
 
 _Read = TypeVar("_Read")
 
 
-def batches(outlet: Outlet, after: int = -1) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of the published batches after that one, file by file, each with the last batch in it."""
+def batches(
+    outlet: Outlet, after: Mapping[int, int] = NOTHING_READ
+) -> Iterator[tuple[Mapping[int, int], pa.Table]]:
+    """The rows of the published batches after those, by series, file by file; each with what was read by
+    then."""
     check_readable(outlet)
     return _each_file(outlet, after, lambda file, done: _read(file, outlet, done))
 
@@ -45,22 +48,22 @@ def check_readable(outlet: Outlet) -> None:
 
 
 def _each_file(
-    outlet: Outlet, after: int, read: Callable[[BatchFile, int], _Read]
-) -> Iterator[tuple[int, _Read]]:
-    """What `read` makes of each file, given the last batch that was read before."""
-    last, missing = after, None
+    outlet: Outlet, after: Mapping[int, int], read: Callable[[BatchFile, int], _Read]
+) -> Iterator[tuple[Mapping[int, int], _Read]]:
+    """What `read` makes of each file, given the last batch of its series that was read before."""
+    done, missing = after, None
     while True:
-        for file in batch_files(_existing(outlet), last):
+        for file in batch_files(_existing(outlet), done):
             try:
                 with _readable(file.path):
-                    rows = read(file, last)
+                    rows = read(file, done.get(file.series, -1))
             except FileNotFoundError:
                 if file.path == missing:  # it is not merged: something is wrong with it
                     raise ExternalError("results", f"cannot read {file.path}") from None
                 missing = file.path
                 break
-            last = file.last
-            yield last, rows
+            done = {**done, file.series: file.last}
+            yield done, rows
         else:
             return
 
@@ -75,7 +78,7 @@ def shared_batches(outlets: Sequence[Outlet]) -> Iterator[tuple[Outlet, pa.Table
         found = read_all_shared(file.path, first.schema)
         return [(query, _unread(rows, file, query, done)) for query, rows in found]
 
-    for _, found in _each_file(first, -1, read):
+    for _, found in _each_file(first, NOTHING_READ, read):
         for query, rows in found:
             if query in by_name:
                 yield by_name[query], rows
@@ -89,12 +92,12 @@ def table(outlet: Outlet) -> pa.Table:
 def follow(outlet: Outlet, wait: Callable[[], object]) -> Iterator[pa.Table]:
     """The rows of each batch, once, now and when they come; `wait` is called when there are none.
 
-    Batches are published one after the other, so none appears before one that was seen.
+    Batches of a series are published one after the other, so none appears before one that was seen.
     """
-    last = -1
+    read = NOTHING_READ
     while True:
-        for batch_id, rows in batches(outlet, after=last):
-            last = batch_id
+        for now_read, rows in batches(outlet, after=read):
+            read = now_read
             if rows.num_rows:  # a shared file may have none of this query
                 yield rows
         wait()

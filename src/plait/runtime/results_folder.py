@@ -4,6 +4,7 @@
 |---|---|
 | `000000017.parquet`, `000000017.jsonl` | the rows of micro-batch 17; a batch without rows has no file |
 | `000000000-000000063.parquet` | those of the batches 0 to 63, merged (`plait.runtime.merging`) |
+| `2000000017.parquet` | the rows of micro-batch 17 of another series |
 | `_index.000000000-000000063` | which of them are of which batch |
 | `_draft.000000017.parquet.part` | the same while it is written; the next start removes it |
 | `_plait.json` | whose rows these are: the id of the state folder and its path, and the query |
@@ -12,6 +13,9 @@ A draft is renamed when it is on the disk. A batch that is computed again after 
 an equal one, so readers need no list of valid files and no lock. What begins with `_` or `.` is not for them:
 Spark, pandas and Plait leave it out, and so does a pattern like `*.parquet`. The rows of two states never get
 into one folder: batch 17 of one would replace batch 17 of the other.
+
+A query that is handed over has rows from several fragments, each of which counts its batches: the files of
+each are a **series** of their own, which the billions of their numbers say.
 
 When files are merged, another folder takes the place of this one (`plait.runtime.exchange`). Who writes holds
 it still meanwhile (`held`).
@@ -23,11 +27,12 @@ import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+from types import MappingProxyType
 from typing import IO
 
 from plait.durable_files import DRAFT, durable_file, flush_folder, write_durably
@@ -36,17 +41,23 @@ from plait.failpoints import reach
 from plait.runtime.state_key import StateKey, is_kept
 
 MARKER = "_plait.json"
+SERIES = 10**9  # as many batches as no fragment ever has
 _PUBLISHED = re.compile(r"(\d{9,})(?:-(\d{9,}))?\.(parquet|jsonl)", re.ASCII)
 _locks: defaultdict[Path, Lock] = defaultdict(Lock)  # of folders of this process
 
 
 @dataclass(frozen=True)
 class BatchFile:
-    """The rows of the batches from `first` to `last`: of one, or of several that were merged."""
+    """The rows of the batches from `first` to `last`, as they are numbered: of one, or of several that were
+    merged."""
 
     first: int
     last: int
     path: Path
+
+    @property
+    def series(self) -> int:
+        return series_of(self.first)
 
     @property
     def is_merged(self) -> bool:
@@ -56,6 +67,19 @@ class BatchFile:
     def index(self) -> Path:
         """Where it is said which rows of a merged file are of which batch."""
         return self.path.with_name(f"_index.{self.path.stem}")
+
+
+def numbered(series: int, batch: int) -> int:
+    """The number of a batch of a series.
+
+    >>> numbered(0, 17), numbered(2, 17)
+    (17, 2000000017)
+    """
+    return series * SERIES + batch
+
+
+def series_of(number: int) -> int:
+    return number // SERIES
 
 
 def file_name(first: int, last: int, ending: str) -> str:
@@ -70,6 +94,10 @@ def _number(batch: int) -> str:
     return f"{batch:09d}"
 
 
+# By series, the last batch that was read.
+NOTHING_READ: Mapping[int, int] = MappingProxyType({})
+
+
 @dataclass(frozen=True)
 class Owner:
     """A query, or the name of all that share a folder, of a state."""
@@ -82,8 +110,8 @@ class Owner:
         return (self.state.id, self.query) == (state_id, query)
 
 
-def batch_files(folder: Path, after: int = -1) -> tuple[BatchFile, ...]:
-    """The published files that have rows of batches after that one, in their order."""
+def batch_files(folder: Path, after: Mapping[int, int] = NOTHING_READ) -> tuple[BatchFile, ...]:
+    """The published files that have rows of batches after those, by series, in their order."""
     try:
         names = [path.name for path in folder.iterdir()]
     except FileNotFoundError:
@@ -92,13 +120,18 @@ def batch_files(folder: Path, after: int = -1) -> tuple[BatchFile, ...]:
         raise ExternalError("results", f"cannot read {folder}: {error.strerror}") from None
     found = ((_PUBLISHED.fullmatch(name), name) for name in names)
     files = (BatchFile(int(m[1]), int(m[2] or m[1]), folder / name) for m, name in found if m)
-    return tuple(sorted((f for f in files if f.last > after), key=lambda f: f.first))
+    return tuple(sorted((f for f in files if f.last > after.get(f.series, -1)), key=lambda f: f.first))
 
 
-def merged_through(folder: Path) -> int:
-    """The last batch whose rows are in a merged file; -1 if none is. One that runs again all the same, from a
-    state of an earlier day, has nothing to publish."""
-    return max((file.last for file in batch_files(folder) if file.is_merged), default=-1)
+class Merged:
+    """Which batches have their rows in merged files by now. One that runs again all the same, from a state of
+    an earlier day, has nothing to publish."""
+
+    def __init__(self, folder: Path) -> None:
+        self._last = {file.series: file.last for file in batch_files(folder) if file.is_merged}
+
+    def has(self, number: int) -> bool:
+        return number <= self._last.get(series_of(number), -1)
 
 
 @contextmanager
@@ -128,8 +161,9 @@ def claim(folder: Path, state: StateKey, query: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if (before := owner_of(folder)) != owner:
             _mark(folder, before, owner)
-        for draft in folder.glob(f"{DRAFT}*"):
-            draft.unlink()
+        with held(folder):  # another fragment may be writing there
+            for draft in folder.glob(f"{DRAFT}*"):
+                draft.unlink()
 
 
 def _mark(folder: Path, before: Owner | None, owner: Owner) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Fragment
 from plait.deployment.lowering import Engines, check_engines
 from plait.deployment.lowering import fragments as fragments_of
-from plait.errors import PlaitError, QueriesFailedError, UserError, reported
+from plait.errors import ExternalError, PlaitError, QueriesFailedError, UserError, reported
 from plait.failpoints import reach
 from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE, MOST_ROWS
 from plait.runtime.assembly import Assembly, check_results
@@ -42,6 +42,7 @@ from plait.runtime.fragment_run import FragmentRun
 from plait.runtime.live_queries import LiveQueries, after_changes
 from plait.runtime.load import Load
 from plait.runtime.manifest import Phase
+from plait.runtime.merge_plan import Merged
 from plait.runtime.outlets import Outlet
 from plait.runtime.query_set import Arrangement, QuerySet
 from plait.runtime.refusals import check_admitted, check_apart, check_have_rows, check_known
@@ -105,8 +106,11 @@ class Run:
         most_rows: int = MOST_ROWS,
         frames: Mapping[str, Frame] | None = None,
         keeping: Keeping = AS_THEY_ARE,
+        merges: bool = True,
     ) -> None:
+        """`merges`: whether queries that came one by one are merged at the start."""
         self.extent = extent or Extent()
+        self._merges = merges
         self._keeping = keeping
         self._workload = workload
         self._deployment = deployment
@@ -126,6 +130,7 @@ class Run:
         self._ended = Event()
         self._broken: PlaitError | None = None
         self._changing = Lock()  # held while the set of queries is changed
+        self.merged_at_start = Merged()
         self._is_ending = False
         if self.extent.drain and self.extent.for_seconds is None:
             self._drain_now.set()
@@ -141,6 +146,7 @@ class Run:
         except SPARK_ERRORS as error:
             raise self._veil.over(explained(error, "the run")) from None
         Thread(target=self._supervise, name="plait run", daemon=True).start()
+        self._merge_at_start()
 
     def _begin(self, first: QuerySet) -> None:
         with ExitStack() as opened:
@@ -151,14 +157,14 @@ class Run:
             self._veil = Veil(queries.workload)
             ways = {each.name: str(each.way) for each in queries.fragments}
             if not self._state.is_new:
-                self._state.check_contents(ways, queries.streams, queries.read_by)
+                self._state.check_contents(ways, queries.logs)
             check_results(self._state, queries)
             session = self._connect()
             check_file_system(session)
             divide_among(session, len(ways))
             opened.callback(SparkFolderLock(session, self._state.spark_lock).close)
             sources = Sources(session, catalog, self._frames, lambda key: self._state.stream(key).tickets)
-            self._state.prepare(ways, queries.streams)
+            self._state.prepare(ways, {*queries.streams, *queries.logs})
             self._assembly = Assembly(self._state, session, sources, opened, self._most_rows)
             self._assembly.begin(queries)
             self._state.begin_with(self._origin)
@@ -166,7 +172,7 @@ class Run:
                 self._state.create()
             elif self._state.manifest.changes:
                 self._state.settle(settled(queries, self._state.manifest.declarations.queries))
-            self._state.remove_others(queries.kept)
+            self._state.remove_others(queries.kept, {*queries.streams, *queries.logs})
             self._live = LiveQueries(
                 queries, self._state, self._assembly, self._frames, self._start_new, STOP_LIMIT_SECONDS
             )
@@ -195,6 +201,24 @@ class Run:
         """Compute these queries no more. Their results stay. `sure`: also if others read them."""
         with self._changed():
             return self._live.drop(names, sure=sure)
+
+    def merge(self) -> Merged:
+        """Compute queries that came one by one as if they had come together, as far as that can be done. None
+        loses or repeats a row."""
+        with self._changed():
+            return self._live.merge()
+
+    def _merge_at_start(self) -> None:
+        """A start is when a system may be arranged anew. What cannot be merged now can be later."""
+        if self._merges and not (self.extent.available_now or self._drain_now.is_set()):
+            with suppress(PlaitError):
+                self.merged_at_start = self.merge()
+
+    def _let_go(self) -> None:
+        """End what queries have given that were handed over."""
+        if self._live.now.leaving:
+            with self._changing, suppress(ExternalError, UserError):  # a later look finds them, too
+                self._live.let_go()
 
     @contextmanager
     def _changed(self) -> Iterator[None]:
@@ -355,6 +379,7 @@ class Run:
             self._state.check_there()
             self._watch()
             self._started_again()
+            self._let_go()
             if monotonic() >= deadline or self._has_nothing_active:
                 break
             self._beat_idle_streams()

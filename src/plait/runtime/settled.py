@@ -22,11 +22,12 @@ from plait.deployment.lowering import Engines, fragment, shared_fragment, woven_
 from plait.errors import PlaitError, Source, Span
 from plait.plan.format import format_plans, parse_plans
 from plait.plan.nodes import Node
-from plait.runtime.changes import Addition, error_from_json, error_to_json
+from plait.runtime.changes import Addition, Carried, error_from_json, error_to_json
 from plait.runtime.observed import statistics_from_json, statistics_to_json
 from plait.runtime.outlets import Outlet
 from plait.runtime.query_set import QuerySet, StoppedQuery
 from plait.statistics import Statistics
+from plait.windows.stretches import ALWAYS, Stretch
 from plait.workload import Query, Workload
 
 
@@ -66,9 +67,33 @@ class SettledQuery:
 
 
 @dataclass(frozen=True)
+class SettledTurn:
+    """What a fragment computes of a query that is handed over to it, or to another: the plan that runs, and
+    what of it is seen, counted and given there."""
+
+    columns: tuple[str, ...]
+    runs: str
+    after_us: int | None
+    until_us: int | None
+    gives: Stretch
+
+    @classmethod
+    def of(cls, result: Result) -> SettledTurn:
+        return cls(result.columns, _text(result.plan), result.after_us, result.until_us, result.gives)
+
+    def result(self, query: str) -> Result:
+        return Result(query, self.columns, _parsed(self.runs), self.after_us, self.until_us, self.gives)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> SettledTurn:
+        columns, gives = tuple(document["columns"]), Stretch(**document["gives"])
+        return cls(**{**document, "columns": columns, "gives": gives})
+
+
+@dataclass(frozen=True)
 class SettledFragment:
     """A fragment by the names of its queries. `inputs` are plans by stream, where more than the queries
-    decides what is read."""
+    decides what is read; `turns` are of those queries that other fragments compute, too, or did."""
 
     name: str
     way: Way
@@ -76,11 +101,13 @@ class SettledFragment:
     streams: tuple[str, ...]
     reasons: tuple[str, ...]
     inputs: str
+    turns: Mapping[str, SettledTurn]
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> SettledFragment:
         lists = {key: tuple(document[key]) for key in ("queries", "streams", "reasons")}
-        return cls(**{**document, **lists, "way": Way(document["way"])})
+        turns = {str(name): SettledTurn.from_json(turn) for name, turn in document["turns"].items()}
+        return cls(**{**document, **lists, "way": Way(document["way"]), "turns": turns})
 
 
 @dataclass(frozen=True)
@@ -130,7 +157,7 @@ class Settled:
     """`changes` is how many were made; `names` are the keys of all queries that there were. `texts` have
     declared streams, tables and sites since; `first` are the queries of those begun with that are still
     wanted, `queries` the others that are computed, and `planned_with` on what basis they are; `failed` are
-    those that were stopped."""
+    those that were stopped. `since`, `carried` and `aside` are those of the set."""
 
     changes: int
     names: tuple[str, ...]
@@ -139,10 +166,13 @@ class Settled:
     queries: tuple[SettledQuery, ...]
     fragments: tuple[SettledFragment, ...]
     read_by: Mapping[str, str]
-    silent: Mapping[str, int]
+    silent: Mapping[str, Mapping[str, int]]
     once_read: tuple[str, ...]
     planned_with: tuple[SettledBasis, ...]
     failed: tuple[SettledFailure, ...]
+    since: Mapping[str, int | None]
+    carried: Mapping[str, Carried]
+    aside: Mapping[str, tuple[str, ...]]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -153,10 +183,13 @@ class Settled:
             "queries": [query.to_json() for query in self.queries],
             "fragments": [asdict(each) for each in self.fragments],
             "read_by": dict(self.read_by),
-            "silent": dict(self.silent),
+            "silent": {name: dict(own) for name, own in self.silent.items()},
             "once_read": [*self.once_read],
             "planned_with": [each.to_json() for each in self.planned_with],
             "failed": [each.to_json() for each in self.failed],
+            "since": dict(self.since),
+            "carried": {name: own.to_json() for name, own in self.carried.items()},
+            "aside": {name: [*streams] for name, streams in self.aside.items()},
         }
 
     @classmethod
@@ -169,10 +202,16 @@ class Settled:
             tuple(map(SettledQuery.from_json, document["queries"])),
             tuple(map(SettledFragment.from_json, document["fragments"])),
             {str(key): str(name) for key, name in document["read_by"].items()},
-            {str(name): int(batch) for name, batch in document["silent"].items()},
+            {
+                str(name): {str(query): int(batch) for query, batch in own.items()}
+                for name, own in document["silent"].items()
+            },
             tuple(map(str, document["once_read"])),
             tuple(map(SettledBasis.from_json, document["planned_with"])),
             tuple(map(SettledFailure.from_json, document["failed"])),
+            {str(name): None if us is None else int(us) for name, us in document["since"].items()},
+            {str(name): Carried.from_json(own) for name, own in document["carried"].items()},
+            {str(name): tuple(map(str, streams)) for name, streams in document["aside"].items()},
         )
 
 
@@ -198,11 +237,12 @@ class Origin:
 def settled(queries: QuerySet, begun_with: Collection[str]) -> Settled:
     """What there is, as it is written down; `begun_with` are the keys of the queries that were first."""
     wanted = {query.name: (key, query) for key, query in queries.known.queries.items()}
-    added = []
-    for each in queries.fragments:
-        for result in each.results:
-            if result.query.lower() not in begun_with:
-                added.append(_settled_query(result, queries.sinks[result.query], wanted.get(result.query)))
+    computed = {result.query: result for each in queries.fragments for result in each.results}
+    added = [
+        _settled_query(result, queries.sinks[name], wanted.get(name))
+        for name, result in computed.items()
+        if name.lower() not in begun_with
+    ]
     order = {query.name: number for number, query in enumerate(queries.workload.queries.values())}
     added.sort(key=lambda query: order.get(query.name, len(order)))
     return Settled(
@@ -217,6 +257,9 @@ def settled(queries: QuerySet, begun_with: Collection[str]) -> Settled:
         tuple(sorted(queries.once_read)),
         tuple(_bases(queries.planned_with)),
         tuple(map(_settled_failure, queries.stopped.values())),
+        queries.since,
+        queries.carried,
+        queries.aside,
     )
 
 
@@ -238,13 +281,17 @@ def restored(first: QuerySet, there: Settled, outlets: Mapping[str, Outlet]) -> 
     placed = {
         each.name.lower(): outlets[each.name.lower()].below(folder, each.sink) for each in there.queries
     }
+    # Those begun with may have been handed over since.
+    begun_with = {
+        name: replace(outlet, writers=outlets[name].writers) for name, outlet in first.outlets.items()
+    }
     return replace(
         first,
         workload=Workload(catalog, {**queries, **{query.name.lower(): query for query in added.values()}}),
         known=Workload(catalog, {**queries, **added}),
         fragments=fragments,
         read_by=there.read_by,
-        outlets={**{name: outlets[name] for name in there.names}, **first.outlets, **placed},
+        outlets={**{name: outlets[name] for name in there.names}, **begun_with, **placed},
         silent=there.silent,
         sinks={result.query: sinks[result.query] for each in fragments for result in each.results},
         changes=there.changes,
@@ -252,6 +299,9 @@ def restored(first: QuerySet, there: Settled, outlets: Mapping[str, Outlet]) -> 
         stopped={each.query.name: each.stopped for each in there.failed},
         once_read=frozenset(there.once_read),
         declaring=there.texts,
+        since=there.since,
+        carried=there.carried,
+        aside=there.aside,
     )
 
 
@@ -287,20 +337,25 @@ def _settled_fragment(each: Fragment) -> SettledFragment:
     inputs = ""
     if each.way is Way.WOVEN:
         inputs = format_plans({own.stream: own.plan for own in each.inputs})
-    return SettledFragment(each.name, each.way, names, each.streams, each.reasons, inputs)
+    turns = {
+        result.query: SettledTurn.of(result)
+        for result in each.results
+        if result.until_us is not None or result.gives != ALWAYS
+    }
+    return SettledFragment(each.name, each.way, names, each.streams, each.reasons, inputs, turns)
 
 
 def _fragment(
     there: SettledFragment, begun: Fragment | None, results: Mapping[str, Result], catalog: Catalog
 ) -> Fragment:
-    own = [results[name] for name in there.queries]
+    own = [there.turns[name].result(name) if name in there.turns else results[name] for name in there.queries]
     match there.way:
         case Way.SHARED:
             return shared_fragment(there.name, own, catalog, there.reasons, there.streams)
         case _ if begun is not None:
-            return begun
+            return replace(begun, results=tuple(own)) if there.turns else begun
         case Way.NATIVE:
-            return fragment(own[0], catalog)
+            return replace(fragment(own[0], catalog), name=there.name)
         case Way.WOVEN:
             inputs = tuple(Input(stream, plan) for stream, plan in parse_plans(there.inputs).items())
             return woven_again(there.name, own, inputs)

@@ -39,14 +39,14 @@ class SharedSink:
     ) -> None:
         self.folder = folder
         self._schema = arrow_schema(columns, types)
-        self._merged_through = results_folder.merged_through(folder)
+        self._merged = results_folder.Merged(folder)
         self._names = sorted(queries)
         self._places = {name: place for place, name in enumerate(self._names)}
 
     def publish(self, batch_id: int, results: Sequence[BatchRows]) -> None:
         """Write the rows of a batch."""
         parts = [self._placed(result) for result in results if result.rows.num_rows]
-        if not parts or batch_id <= self._merged_through:
+        if not parts or self._merged.has(batch_id):
             return
         rows = pa.concat_tables(parts).combine_chunks()
         whose = rows[QUERY].combine_chunks()

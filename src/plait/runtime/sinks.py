@@ -1,7 +1,8 @@
 """Where the rows of a query go, a micro-batch at a time.
 
-A batch may be published again after a crash, with the same rows. Files are named by the batch and replaced,
-so each row is there once; what is printed is printed again; what goes through Spark depends on the format
+A batch has a number that no other batch of the query has (`plait.runtime.results_folder`). It may be
+published again after a crash, with the same rows. Files are named by the number and replaced, so each row is
+there once; what is printed is printed again; what goes through Spark depends on the format
 (`plait.runtime.outlets.guarantee`).
 """
 
@@ -66,10 +67,10 @@ class FileSink(_RowSink):
         super().__init__(schema)
         self.folder = folder
         self._ending, self._write = _FILES[kind]
-        self._merged_through = results_folder.merged_through(folder)
+        self._merged = results_folder.Merged(folder)
 
     def _take(self, batch_id: int, rows: pa.Table) -> None:
-        if batch_id > self._merged_through:
+        if not self._merged.has(batch_id):
             name = results_folder.file_name(batch_id, batch_id, self._ending)
             results_folder.publish(self.folder, name, lambda file: self._write(rows, file))
 
@@ -98,7 +99,7 @@ class ConsoleSink(_RowSink):
     def _take(self, batch_id: int, rows: pa.Table) -> None:
         cells = [[value_text(value) for value in row] for row in ArrowRows(rows)]
         numeric = {k for k, field in enumerate(self._schema) if _is_number(field.type)}
-        head = f"{self._query}, batch {batch_id}: {counted(rows.num_rows, 'row')}"
+        head = f"{self._query}, batch {batch_id % results_folder.SERIES}: {counted(rows.num_rows, 'row')}"
         # Looked up each time: a live display takes the place of standard output while it is on.
         sys.stdout.write(f"{head}\n{table_text(rows.column_names, cells, numeric=numeric)}\n\n")
         sys.stdout.flush()
@@ -125,7 +126,7 @@ class MemorySink(_RowSink):
 
 
 class SparkSink(_RowSink):
-    """Hands the rows to a format of Spark's."""
+    """Hands the rows to a format of Spark's. Each series of batches is written by another."""
 
     def __init__(self, schema: pa.Schema, declared: Declared, write: WriteFrame, writer: str) -> None:
         super().__init__(schema)
@@ -134,7 +135,9 @@ class SparkSink(_RowSink):
         self._writer = writer
 
     def _take(self, batch_id: int, rows: pa.Table) -> None:
-        self._frame_writer(self._declared, rows, batch_id, self._writer)
+        series = results_folder.series_of(batch_id)
+        writer = f"{self._writer}/{series}" if series else self._writer
+        self._frame_writer(self._declared, rows, batch_id, writer)
 
 
 def sink_for(declared: Declared, outlet: Outlet, state: StateKey, write_frame: WriteFrame) -> Sink:

@@ -244,13 +244,18 @@ class StateFolder:
         """Remove what a fragment has left that is not there any more, as far as that can be done now."""
         rmtree(self.fragment(fragment).path, ignore_errors=True)
 
-    def remove_others(self, fragments: Iterable[str]) -> None:
-        """Remove what fragments have left that are not there any more."""
-        kept = {self.fragment(name).path.name for name in fragments}
+    def remove_others(self, fragments: Iterable[str], streams: Iterable[str]) -> None:
+        """Remove what fragments have left that are not there any more, and what they have counted of
+        streams."""
+        kept = {
+            *(self.fragment(name).path for name in fragments),
+            *(self.stream(name).path for name in streams),
+        }
         with _reported(self.path):
-            for path in (self.path / "fragments").iterdir():
-                if path.name not in kept:
-                    rmtree(path)
+            for folder in ("fragments", "streams"):
+                for path in (self.path / folder).iterdir():
+                    if path not in kept:
+                        rmtree(path)
 
     def close(self) -> None:
         if self.is_new:
@@ -261,17 +266,15 @@ class StateFolder:
         text = json.dumps(self.manifest.to_json(), ensure_ascii=False)
         write_durably(self.path / MANIFEST, text.encode())
 
-    def check_contents(
-        self, fragments: Mapping[str, str], streams: Iterable[str], read_by: Mapping[str, str]
-    ) -> None:
-        """Refuse a damaged state of fragments of these names and ways, and of streams."""
+    def check_contents(self, fragments: Mapping[str, str], logs: Mapping[str, str | None]) -> None:
+        """Refuse a damaged state of fragments of these names and ways, and of what they, or nobody else,
+        write down of streams."""
         for name, way in fragments.items():
             folder = self.fragment(name)
             _check_batches(self.path, f"`{name}`", folder.checkpoint, folder.journal)
             if way == Way.SHARED and _has_finished(folder) and not folder.database.exists():
                 raise damaged(self.path, f"of `{name}` the file {folder.database.name} is missing")
-        for name in streams:
-            reader = read_by.get(name)
+        for name, reader in logs.items():
             source = self.stream(name)
             checkpoint = source.checkpoint if reader is None else self.fragment(reader).checkpoint
             _check_batches(self.path, f"stream `{name}`", checkpoint, source.journal)

@@ -29,7 +29,7 @@ from plait.runtime.checkpoint import Checkpoint
 from plait.runtime.folder_names import folder_name
 from plait.runtime.merging import read_index, write_merged
 from plait.runtime.outlets import Outlet
-from plait.runtime.results_folder import BatchFile, batch_files, owner_of
+from plait.runtime.results_folder import BatchFile, batch_files, numbered, owner_of
 from plait.runtime.tended import Tended
 from plait.runtime.upkeep_plan import FEW_FILES, FILE_BYTES, Facts, Holding, Removal, removals, to_merge
 
@@ -160,7 +160,7 @@ class Tending:
         if owner is None or not owner.is_same(self._state_id, first.owner):
             raise ExternalError("results", f"{folder} is not the folder that this state has written to")
         facts = [self._facts(file) for file in batch_files(folder)]
-        last = min(self._settled_through(outlet.fragment) for outlet in members.values())
+        settled = self._settled_batches(members.values())
         keepings = {
             name: outlet.keeping.or_else(wish.for_all) if wish.concerns(outlet) else AS_THEY_ARE
             for name, outlet in members.items()
@@ -169,9 +169,18 @@ class Tending:
             folder,
             None if first.is_shared else first.query,
             keepings,
-            [each for each in facts if each.file.last <= last],
-            [each for each in facts if each.file.last > last],
+            [each for each in facts if each.file.last <= settled[each.file.series]],
+            [each for each in facts if each.file.last > settled[each.file.series]],
         )
+
+    def _settled_batches(self, outlets: Iterable[Outlet]) -> Mapping[int, float]:
+        """The last batch of each series that Spark will not run again, for any of these."""
+        last: defaultdict[int, float] = defaultdict(lambda: math.inf)
+        for outlet in outlets:
+            for series, fragment in outlet.writers.items():
+                batch = self._settled_through(fragment)
+                last[series] = min(last[series], batch if batch == math.inf else numbered(series, int(batch)))
+        return last
 
     def _settled_through(self, fragment: str) -> float:
         """The last batch that Spark will not run again, whatever happens. Of a fragment that is gone it runs

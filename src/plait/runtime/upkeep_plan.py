@@ -140,7 +140,7 @@ def _end_of_group(
     total, end = 0, begin
     for facts in files[begin : begin + FILES_AT_ONCE]:
         total += facts.size_bytes
-        if total > most_bytes:
+        if total > most_bytes or facts.file.series != files[begin].file.series:
             break
         # Limits that have passed do not matter: these rows are gone.
         longest_us = min((us for us in limits_us if facts.newest_us >= now_us - us), default=None)

@@ -34,6 +34,7 @@ from plait.plan.nodes import (
 )
 from plait.spark.executed_batch import collected
 from plait.spark.frame_columns import column_names, join_type, joined_names
+from plait.windows.stretches import ALWAYS, Stretch
 
 
 class Epilogue:
@@ -51,20 +52,27 @@ class Epilogue:
         self._catalog = catalog
 
     def handed_over(self, frame: DataFrame) -> DataFrame:
-        """What a batch needs of the streaming part's frame: its columns, and the tick in microseconds."""
-        return frame.select(*(F.expr(item) for item in [*column_names(self._begin), *self._tick()]))
+        """What a batch needs of the streaming part's frame: its columns, and the event time, or the tick, in
+        microseconds."""
+        items = [*column_names(self._begin), f"unix_micros({self._time}) AS {self._time}"]
+        return frame.select(*map(F.expr, items))
 
-    def table(self, rows: DataFrame, batch: Batch) -> pa.Table:
-        """The result's rows of a batch. Runs the batch."""
-        frame = rows.select(*column_names(self._begin), *_hidden(self._begin))
+    def table(self, rows: DataFrame, batch: Batch, gives: Stretch = ALWAYS) -> pa.Table:
+        """The result's rows of a batch. Runs the batch. What is above keeps the event times of rows."""
+        given = rows
+        if gives != ALWAYS:
+            at_us = "tick - 1" if self._time == "tick" else "t"
+            given = rows.where(f"{at_us} >= {gives.from_us} AND {at_us} < {gives.until_us}")
+        frame = given.select(*column_names(self._begin), *_hidden(self._begin))
         for stage in self._stages:
             frame = self._applied(stage, frame, batch)
         casts = [f"CAST(c{k} AS {type_to_spark(type_)}) AS c{k}" for k, type_ in enumerate(self._end.types)]
         table = collected(frame.selectExpr(*casts), rows, self._most_rows)
         return table.rename_columns(self._schema.names).cast(self._schema)
 
-    def _tick(self) -> list[str]:
-        return ["unix_micros(tick) AS tick"] if isinstance(self._begin.timing, Ticking) else []
+    @property
+    def _time(self) -> str:
+        return "tick" if isinstance(self._begin.timing, Ticking) else "t"
 
     def _applied(self, stage: EpilogueStage, frame: DataFrame, batch: Batch) -> DataFrame:
         match stage:

@@ -7,7 +7,7 @@ read again, and each query's conditions are applied to these rows alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
@@ -50,11 +50,18 @@ class FailingRows:
         for key, cause in watched:
             readers[key].counted.watch_failing(cause)
 
-    def found(self, counting: Counting) -> dict[str, dict[int, Failed]]:
-        """By query and the place of the check, once the batch is computed."""
+    def found(self, counting: Counting, until_us: Mapping[str, int]) -> dict[str, dict[int, Failed]]:
+        """By query and the place of the check, once the batch is computed. Of some queries, only rows until a
+        moment are counted."""
         found: dict[str, dict[int, Failed]] = {}
         for stream, rows in counting.failing.items():
-            for asked, failed in _counted(rows, self._asked[stream]):
+            asking = [
+                replace(each, condition=f"unix_micros(t) <= {until_us[each.query]} AND {each.condition}")
+                if each.query in until_us
+                else each
+                for each in self._asked[stream]
+            ]
+            for asked, failed in _counted(rows, asking):
                 found.setdefault(asked.query, {})[asked.place] = failed
         return found
 

@@ -6,13 +6,14 @@ too late, or expressions failed on some, is there another, which counts these.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame
 
 from plait.batches import Batch, BatchRows, Outcome, Processed, Publish
 from plait.catalog import Catalog
-from plait.deployment.fragments import Fragment
+from plait.deployment.fragments import Fragment, Result
 from plait.spark.counted_rows import Counting
 from plait.spark.epilogue import Epilogue
 from plait.spark.failing_rows import FailingRows
@@ -39,12 +40,20 @@ class NativeComputation:
         self._failing = FailingRows(fragment.results, readers)
         self._epilogue = Epilogue(stages, fragment.only.columns, catalog, most_rows)
         self.frame = self._epilogue.handed_over(applied(stages.streaming, readers))
+        self.give(fragment.results)
+
+    def give(self, results: Sequence[Result]) -> None:
+        """Give, and count, what these say of the query, from the next batch on."""
+        (result,) = results
+        self._gives, self._until_us = result.gives, result.until_us
 
     def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Processed:
         """Compute one batch, publish its rows and count the rows of streams that came too late."""
         counting = Counting(frame, batch, self._counted)
-        rows = self._epilogue.table(frame, batch)
+        rows = self._epilogue.table(frame, batch, self._gives)
         publish([BatchRows((self._query,), rows)])
-        late = {stream: rows.count() for stream, rows in counting.late.items()}
-        failed = self._failing.found(counting).get(self._query, {})
+        until = "true" if self._until_us is None else f"unix_micros(t) <= {self._until_us}"
+        late = {stream: rows.where(until).count() for stream, rows in counting.late.items()}
+        ends_us = {} if self._until_us is None else {self._query: self._until_us}
+        failed = self._failing.found(counting, ends_us).get(self._query, {})
         return Processed({self._query: Outcome(rows.num_rows, late, failed=failed)}, counting.arrived)

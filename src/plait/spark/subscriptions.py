@@ -8,8 +8,8 @@ the operator's rows is joined with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
 from itertools import count
 from typing import Protocol
 
@@ -27,6 +27,7 @@ from plait.sharing.numbered import numbered
 from plait.sharing.shapes import Shape
 from plait.spark.executed_batch import collected
 from plait.spark.local_tables import LocalTable
+from plait.windows.stretches import ALWAYS, Stretch
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ class ByNumber:
 
 
 class Subscriptions:
-    """Subscription n finds its rows as taker n of the routes. Shared rows have the routes' values.
+    """Subscription n finds its rows as taker n of the routes. Shared rows have the routes' values, and the
+    event time of the results that come of them as `at_us`.
 
     `window_end` is how the end of a row's window is written.
     """
@@ -88,6 +90,12 @@ class Subscriptions:
         self._window_end = window_end
         self._statements = numbered(each.statement for each in subscriptions)
         self._inputs = range(len(subscriptions[0].ranges_us))
+        self._gives: Mapping[str, Stretch] = {}
+        self._table = self._subscribed()
+
+    def give(self, stretches: Mapping[str, Stretch]) -> None:
+        """Give these parts of the rows of some queries from now on."""
+        self._gives = {query: each for query, each in stretches.items() if each != ALWAYS}
         self._table = self._subscribed()
 
     def results(self, rows: DataFrame, frame: DataFrame, most_rows: int | None = None) -> list[BatchRows]:
@@ -108,9 +116,10 @@ class Subscriptions:
             for right in self._inputs
             for left in range(right)
         ]
+        given = ["r.at_us >= s.from_us AND r.at_us < s.until_us"] if self._gives else []
         found = rows.selectExpr("*", *self._routes.blocks).alias("r")
         routed = found.join(table, F.expr(self._routes.condition("r", "s")), "inner")
-        wanted = routed.where(" AND ".join([f"({' OR '.join(conditions)})", *meeting]))
+        wanted = routed.where(" AND ".join([f"({' OR '.join(conditions)})", *meeting, *given]))
         return self._by_statement(collected(wanted.selectExpr(*items), frame, most_rows))
 
     def _by_statement(self, found: pa.Table) -> list[BatchRows]:
@@ -132,6 +141,7 @@ class Subscriptions:
     def _subscribed(self) -> LocalTable:
         columns = [("query", INT), ("statement", INT), *self._routes.table_columns]
         columns += [(f"r{k}", BIGINT) for k in self._inputs]
+        columns += [("from_us", BIGINT), ("until_us", BIGINT)]
         for statement, number in self._statements.items():
             columns += [(f"s{number}_q{k}", type_) for k, type_ in enumerate(statement.shape.constants)]
         rows: list[Sequence[Value]] = []
@@ -143,7 +153,6 @@ class Subscriptions:
             for statement, other in self._statements.items():
                 nulls = [None] * len(statement.shape.constants)
                 constants += [constant.value for constant in each.constants] if other == own else nulls
-            rows += [
-                [place, own, *route, *each.ranges_us, *constants] for route in self._routes.table_rows(number)
-            ]
+            fixed = [*each.ranges_us, *astuple(self._gives.get(each.query, ALWAYS)), *constants]
+            rows += [[place, own, *route, *fixed] for route in self._routes.table_rows(number)]
         return LocalTable(columns, rows)

@@ -99,7 +99,7 @@ class TreeWeave:
     def shared_rows(self, rows: DataFrame) -> DataFrame:
         keys = [f"k{k}" for k in range(len(self._keys))]
         calls = [f"{self._final(call)} AS a{k}" for k, call in enumerate(self._calls)]
-        return rows.selectExpr("target AS number", "tick", *keys, *calls)
+        return rows.selectExpr("target AS number", "tick", "tick - 1 AS at_us", *keys, *calls)
 
     def _statement(self, member: WovenAggregate) -> Statement:
         keys = (f"k{k}" for k in range(len(self._keys)))

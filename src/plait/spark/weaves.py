@@ -45,17 +45,18 @@ class Weave(Protocol):
 
 
 class SelectWeave:
-    """Rows that any of the queries wants."""
+    """Rows that any of the queries wants. The scan has the stream's event time as a column."""
 
     in_time_until = None  # nothing is kept, so nothing is late
 
-    def __init__(self, members: Sequence[WovenSelect]) -> None:
+    def __init__(self, members: Sequence[WovenSelect], catalog: Catalog) -> None:
         scan, pattern = members[0].key.scan, members[0].key.pattern
         self.scans, self.patterns = [scan], [pattern]
         self.selections = [(member.selection,) for member in members]
         self.windows = [None] * len(members)
         self.plan = wanted_rows(scan, [member.selection for member in members])
         self._names = [f"c{k}" for k in range(len(scan.columns))]
+        self._time = f"unix_micros(c{_place(scan, catalog.stream(scan.stream).event_time)})"
         self._routes = Routes(self.patterns, self.selections)
         self.subscriptions = Subscriptions(
             [
@@ -70,7 +71,8 @@ class SelectWeave:
         return rows.select(*self._names)
 
     def shared_rows(self, rows: DataFrame) -> DataFrame:
-        return rows.selectExpr(*self._names, *self._routes.items(self._names))
+        at_us = f"{self._time} AS at_us"
+        return rows.selectExpr(*self._names, at_us, *self._routes.items(self._names))
 
 
 class JoinWeave:
@@ -111,6 +113,7 @@ class JoinWeave:
 
     def shared_rows(self, rows: DataFrame) -> DataFrame:
         times = [f"{time} AS t{k}" for k, time in enumerate(self._times)]
+        times.append(f"greatest({', '.join(self._times)}) AS at_us")
         return rows.selectExpr(*self._names, *times, *self._routes.items(self._names))
 
 

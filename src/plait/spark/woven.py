@@ -23,7 +23,7 @@ from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
 
 from plait.batches import Batch, Outcome, Processed, Publish, row_counts
 from plait.catalog import Catalog
-from plait.deployment.fragments import Fragment
+from plait.deployment.fragments import Fragment, Result
 from plait.deployment.native_lowering import native_stages
 from plait.expressions.nodes import conjunction
 from plait.expressions.spark import to_spark
@@ -75,6 +75,12 @@ class WovenComputation:
         self._counted = [reader.counted for reader in readers.values()]
         self._failing = FailingRows(fragment.results, readers)
         self.frame = self._weave.streamed(applied(stages.streaming, readers), session)
+        self.give(fragment.results)
+
+    def give(self, results: Sequence[Result]) -> None:
+        """Give, and count, what these say of the queries, from the next batch on."""
+        self._weave.subscriptions.give({result.query: result.gives for result in results})
+        self._until_us = {result.query: result.until_us for result in results if result.until_us is not None}
 
     def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Processed:
         """Compute one batch, publish the rows of all queries, and count what each of them missed."""
@@ -83,7 +89,7 @@ class WovenComputation:
         results = self._weave.subscriptions.results(rows, frame, self._most_rows)
         publish(results)
         counts, late = row_counts(results), self._missed(counting)
-        failed = self._failing.found(counting)
+        failed = self._failing.found(counting, self._until_us)
         outcomes = {
             query: Outcome(counts.get(query, 0), late.get(query, {}), failed=failed.get(query, {}))
             for query in self._queries
@@ -93,7 +99,12 @@ class WovenComputation:
     def _missed(self, counting: Counting) -> dict[str, dict[str, int]]:
         found: dict[str, dict[str, int]] = {}
         for stream, rows in counting.late.items():
-            for query, count in self._takers[stream].counts(rows).items():
+            counts = self._takers[stream].counts(rows)
+            for until_us in {*self._until_us.values()}:
+                earlier = self._takers[stream].counts(rows.where(f"unix_micros(t) <= {until_us}"))
+                own = (query for query, us in self._until_us.items() if us == until_us)
+                counts |= {query: earlier.get(query, 0) for query in own}
+            for query, count in counts.items():
                 found.setdefault(query, {})[stream] = count
         return found
 
@@ -102,7 +113,7 @@ def _weave(fragment: Fragment, catalog: Catalog) -> Weave:
     family = fragment.family
     match family[0]:
         case WovenSelect():
-            return SelectWeave([each for each in family if isinstance(each, WovenSelect)])
+            return SelectWeave([each for each in family if isinstance(each, WovenSelect)], catalog)
         case WovenAggregate():
             return TreeWeave([each for each in family if isinstance(each, WovenAggregate)])
         case WovenJoin():

@@ -140,7 +140,7 @@ def together(results: Path, *queries: Query, name: str = "shared-0") -> dict[str
 
 
 def in_shared(outlet: Outlet) -> Outlet:
-    return replace(outlet, fragment="shared-0")
+    return replace(outlet, writers={0: "shared-0"})
 
 
 def test_queries_with_the_same_columns_share_a_folder(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_spark_gets_new_fragments() -> None:
 def test_what_counts_a_stream_stays_and_is_silent() -> None:
     after = added(a_set(SUMS, engines=Engines.SPARK), ONES).without(["sums"], {"sums": 7})
     assert places(after) == {"sums": "sums", "ones": "ones"}
-    assert after.silent == {"sums": 7}
+    assert after.silent == {"sums": {"sums": 7}}
     assert [*after.workload.queries] == ["ones"]
     emptied = a_set(SUMS).without(["sums"], {"shared-0": 3})
     assert [each.results for each in emptied.fragments] == [()]
@@ -152,13 +152,13 @@ def test_what_has_failed_stays_silent_from_then_on_and_counted() -> None:
     queries = added(a_set(SUMS, engines=Engines.SPARK), ONES + twos)
     woven = places(queries)["ones"]
     failed = queries.without(["ones"], {woven: 5}, {"ones": ExternalError("disk", "full")})
-    assert failed.silent == {"ones": 5}
+    assert failed.silent == {woven: {"ones": 5}}
     ended = failed.without(["twos"], {woven: 7})
     assert woven not in places(ended).values()
     assert woven in ended.kept
     assert woven not in ended.without(["ones"], {}).kept
     dropped = failed.without(["ones"], {woven: 9})  # batches that run again leave out what they did
-    assert dropped.silent == {"ones": 5}
+    assert dropped.silent == {woven: {"ones": 5}}
     assert dropped.stopped == {}
 
 

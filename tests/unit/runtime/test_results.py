@@ -94,7 +94,7 @@ def test_drafts_markers_and_others_files_are_not_read(tmp_path: Path) -> None:
     sink.publish(2, rows_of(1))
     for name in ("_draft.000000003.parquet.part", ".000000003.parquet", "3.parquet", "000000003.parquet.crc"):
         (tmp_path / "rooms" / name).write_text("half of")
-    assert [batch for batch, _ in batches(outlet)] == [2]
+    assert [read for read, _ in batches(outlet)] == [{0: 2}]
 
 
 def test_batches_are_in_their_order_beyond_nine_digits(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def opened(path: Path, now: Declarations, *, spark: str = "4.2.0", drain: bool =
     state = StateFolder.open(path, now, planner="independent", spark=spark, drain=drain)
     try:
         if not state.is_new:
-            state.check_contents(now.fragments, now.streams, now.read_by)
+            state.check_contents(now.fragments, {key: now.read_by.get(key) for key in now.streams})
     except BaseException:
         state.close()
         raise

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count, islice
@@ -50,7 +50,7 @@ class Place:
         self.commits = self.state / "fragments" / "f" / "checkpoint" / "commits"
         self.commits.mkdir(parents=True, exist_ok=True)
         names = queries or ("q",)
-        first = Outlet(names[0], kind, "", self.folder, ("batch",), (INT,), len(names) > 1, "f")
+        first = Outlet(names[0], kind, "", self.folder, ("batch",), (INT,), len(names) > 1, {0: "f"})
         self.outlets = {name: replace(first, query=name) for name in names}
         claim(self.folder, StateKey(ID, self.state), first.owner)
         self.tending = Tending(self.state, ID)
@@ -125,7 +125,9 @@ def test_merged_files_are_merged_again_and_said_which_rows_are_of_which_batch(tm
     assert Counter(place.rows()) == {batch: batch + 1 for batch in range(9)}
     for after in range(-1, 9):
         unread = [
-            value for _, rows in batches(place.outlets["q"], after) for value in rows["batch"].to_pylist()
+            value
+            for _, rows in batches(place.outlets["q"], {0: after})
+            for value in rows["batch"].to_pylist()
         ]
         assert Counter(unread) == {batch: batch + 1 for batch in range(after + 1, 9)}
 
@@ -336,7 +338,7 @@ def test_files_that_were_merged_while_all_are_read(tmp_path: Path) -> None:
     place = Place(tmp_path)
     for batch in range(8):
         place.publish(batch)
-    reading: Iterator[tuple[int, pa.Table]] = batches(place.outlets["q"])
+    reading = batches(place.outlets["q"])
     seen = [next(reading) for _ in range(3)]
     place.tend()
     seen += reading

@@ -60,8 +60,8 @@ class Increments:
 
     def results(
         self, database: Database, tables: Mapping[str, str], before_us: int, now_us: int
-    ) -> Iterator[tuple[Node, pa.Table]]:
-        """What each plan gives of the time that has become final, in pieces."""
+    ) -> Iterator[tuple[Node, pa.Table, pa.ChunkedArray]]:
+        """What each plan gives of the time that has become final, in pieces: rows, and their event times."""
         layout = self._layout
         layout.held.clear()  # of a batch that failed
         final = {stage: self._final(stage, before_us, now_us) for stage in layout.stages}
@@ -75,7 +75,7 @@ class Increments:
                 statement = StageStatement(layout, stage, part, tables)
                 match stage.target:
                     case None:
-                        yield stage.plan, self._fetched(database, stage, statement)
+                        yield stage.plan, *self._fetched(database, stage, statement)
                     case Numbered() as store:
                         number_rows(database, store, str(statement))
                     case store:
@@ -132,6 +132,9 @@ class Increments:
         return band
 
     @staticmethod
-    def _fetched(database: Database, stage: Stage, statement: StageStatement) -> pa.Table:
+    def _fetched(
+        database: Database, stage: Stage, statement: StageStatement
+    ) -> tuple[pa.Table, pa.ChunkedArray]:
         items = [f"c{k}::{type_to_duckdb(type_)} AS c{k}" for k, type_ in enumerate(stage.plan.types)]
-        return database.fetch_arrow(f"SELECT {', '.join(items)} FROM ({statement})")
+        found = database.fetch_arrow(f"SELECT {', '.join([*items, 't'])} FROM ({statement})")
+        return found.drop_columns("t"), found["t"]

@@ -11,11 +11,20 @@ from typing import TypeVar
 from plait.engines.duckdb import Database
 from plait.expressions.duckdb import literal_to_duckdb, type_to_duckdb
 from plait.sharing.shapes import Shaped
+from plait.windows.stretches import Stretch
 
 _Key = TypeVar("_Key", bound=Hashable)
 
 # Queries that see all rows have no moment after which they do.
 NO_STARTS: Mapping[str, int] = MappingProxyType({})
+# Nor have those a stretch of which all rows are given.
+GIVEN_ALWAYS: Mapping[str, Stretch] = MappingProxyType({})
+STRETCH = ("from_us", "until_us")
+
+
+def is_given(time: str) -> str:
+    """Whether a query `q` of an asker table with a stretch gives its row of that event time."""
+    return f"{time} >= q.from_us AND {time} < q.until_us"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from plait.batches import Failed, Outcome, sample_text
 from plait.engines.duckdb import Database
-from plait.engines.incremental.bands import BEGINNING_US
+from plait.engines.incremental.bands import BEGINNING_US, END_US
 from plait.engines.shared.askers import create_table
 from plait.engines.shared.group import SharedQuery
 from plait.expressions.bounds import Bounds, cannot_fail
@@ -45,14 +45,15 @@ _Part = TypeVar("_Part")
 @dataclass(frozen=True)
 class _Asked:
     """What a query asks of the rows on which a call fails: its place among the checks of the query, a
-    condition, of a shape with its own constants, and the moment after which it sees rows. `columns` are those
-    of a sample, by their names."""
+    condition, of a shape with its own constants, and the moments after and until which it counts rows.
+    `columns` are those of a sample, by their names."""
 
     query: str
     place: int
     shape: Shape
     constants: tuple[Literal, ...]
     after_us: int
+    until_us: int
     columns: tuple[tuple[str, str], ...]
 
 
@@ -70,9 +71,10 @@ class FailingRows:
                 assert isinstance(call, Call)
                 own = shaped(len(fields), [substitute_columns(check.condition, places.__getitem__)], [])
                 after_us = BEGINNING_US if query.after_us is None else query.after_us
+                until_us = END_US if query.until_us is None else query.until_us
                 named = zip(check.scan.columns, places, strict=True)
                 columns = tuple((field.name, f"c{k}") for field, k in named)
-                asked = _Asked(query.name, place, own.shape, own.constants, after_us, columns)
+                asked = _Asked(query.name, place, own.shape, own.constants, after_us, until_us, columns)
                 self._asked.setdefault(key, {}).setdefault(call, []).append(asked)
         self._known: set[tuple[str, int]] = set()
         self._safe: dict[str, Mapping[int, Bounds]] = {}
@@ -134,10 +136,10 @@ class FailingRows:
 
 
 def _create_asking(database: Database, name: str, members: Sequence[_Asked]) -> None:
-    columns = {"number": "BIGINT", "after_us": "BIGINT"}
+    columns = dict.fromkeys(("number", "after_us", "until_us"), "BIGINT")
     columns |= {f"q{k}": type_to_duckdb(type_) for k, type_ in enumerate(members[0].shape.constants)}
     rows = (
-        [str(number), str(each.after_us), *map(literal_to_duckdb, each.constants)]
+        [*map(str, (number, each.after_us, each.until_us)), *map(literal_to_duckdb, each.constants)]
         for number, each in enumerate(members)
     )
     create_table(database, name, columns, rows)
@@ -152,7 +154,7 @@ def _statement(rows: str, asking: str, asked: _Asked) -> str:
     first = f"struct_extract(min(struct_pack(t := r.t, row := struct_pack({values}))), 'row')"
     return (
         f"SELECT q.number, count(*), min(r.t), {first} FROM {rows} AS r JOIN {asking} AS q "
-        f"ON r.t > q.after_us AND {to_duckdb(term, references)} GROUP BY q.number"
+        f"ON r.t > q.after_us AND r.t <= q.until_us AND {to_duckdb(term, references)} GROUP BY q.number"
     )
 
 

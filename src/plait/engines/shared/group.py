@@ -44,15 +44,19 @@ from plait.sharing.joins import JoinKey, WovenJoin, placed
 from plait.sharing.tagged import TaggedPlans
 from plait.sharing.trees import TreeKey, WovenAggregate, finest
 from plait.windows.beginnings import Beginning
+from plait.windows.stretches import ALWAYS, Stretch
 
 
 @dataclass(frozen=True)
 class SharedQuery:
-    """A canonical plan, its name, and the moment after which it sees rows, if there is one."""
+    """A canonical plan, its name, and the moment after which it sees rows, if there is one. Of a query that
+    is handed over, a stretch of its rows is given, and rows of streams `until_us` are counted."""
 
     name: str
     plan: Node
     after_us: int | None = None
+    until_us: int | None = None
+    gives: Stretch = ALWAYS
 
 
 @dataclass(frozen=True)
@@ -86,15 +90,16 @@ class Group:
         before: Group | None = None,
     ) -> None:
         starts = {query.name: query.after_us for query in queries if query.after_us is not None}
+        gives = {query.name: query.gives for query in queries if query.gives != ALWAYS}
         found = families(((query.name, query.plan) for query in queries), scans)
         self._made: dict[str, _Made] = {}
         self._before = {} if before is None else before._made
         self._unopened: list[_Opened] = []
         self._passes = [
-            self._operator(SelectPass, f"{name}pass_{n}_", each, _own(starts, each))
+            self._operator(SelectPass, f"{name}pass_{n}_", each, _own(starts, each), _own(gives, each))
             for n, each in enumerate(found.selects)
         ]
-        self._trees = [*self._woven_trees(f"{name}tree_", found.aggregates, starts)]
+        self._trees = [*self._woven_trees(f"{name}tree_", found.aggregates, starts, gives)]
         self.parts: dict[str, str] = {}
         self._joins = [
             self._operator(
@@ -102,6 +107,7 @@ class Group:
                 f"{name}join_{identity.of_join(members[0].key)}_{identity.short(part)}",
                 members,
                 _own(starts, members),
+                _own(gives, members),
             )
             for part, members in self._placed(found.joins, parts)
         ]
@@ -142,7 +148,11 @@ class Group:
                 yield part, members
 
     def _woven_trees(
-        self, name: str, families: Sequence[Sequence[WovenAggregate]], starts: Mapping[str, int]
+        self,
+        name: str,
+        families: Sequence[Sequence[WovenAggregate]],
+        starts: Mapping[str, int],
+        gives: Mapping[str, Stretch],
     ) -> Iterator[Tree]:
         """The trees of families of window aggregates; those that others have partials from come first."""
         by_key = {members[0].key: members for members in families}
@@ -154,6 +164,7 @@ class Group:
                 f"{name}{identity.of_tree(key)}",
                 members,
                 _own(starts, members),
+                _own(gives, members),
                 [member for other, of in finer.items() if of == key for member in by_key[other]],
                 made.get(finer[key]) if key in finer else None,
             )
@@ -237,6 +248,7 @@ class _Cohort:
         after_us: int | None,
     ) -> None:
         beginning = None if after_us is None else Beginning(after_us)
+        self._gives = {query.name: query.gives for query in queries}
         self._names: dict[Node, list[str]] = {}
         for query in queries:
             plan = query.plan if beginning is None else beginning.cut(query.plan)
@@ -296,39 +308,60 @@ class _Cohort:
         self.meter.count(rows_in=arrived.of(self.meter.streams), made=made, out=made)
         began = perf_counter()
         tables = {**stored_relations(arrived.tables), **self._rows.relations}
-        for plan, found in chain(
+        for plan, found, times_us in chain(
             self._at_once.results(database, tables, BEGINNING_US, END_US),
             self._others.results(database, tables, before_us, now_us),
         ):
             # What several plans need is of the first that does.
             self._plan_meters[plan].count(out=found.num_rows, seconds=perf_counter() - began)
-            yield from self._of_queries(self._merged.results[plan], found)
+            yield from self._of_queries(self._merged.results[plan], found, times_us)
             began = perf_counter()
 
     def late_rows(self, database: Database, late: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
         for plan, stream, count in self._rows.late_rows(database, late):
             yield from ((name, stream, count) for name in self._names[plan])
 
-    def _of_queries(self, whose: Node | Mapping[int, Node], rows: pa.Table) -> Iterator[BatchRows]:
+    def _of_queries(
+        self, whose: Node | Mapping[int, Node], rows: pa.Table, times_us: pa.ChunkedArray
+    ) -> Iterator[BatchRows]:
         if not isinstance(whose, Mapping):
-            yield from (BatchRows((name,), rows) for name in self._names[whose])
+            yield from (self._given((name,), rows, times_us) for name in self._names[whose])
             return
         names = [self._names[plan] for plan in whose.values()]
         tags = pa.array([*whose], pa.int64())
         last = rows.num_columns - 1
-        wanted = rows.filter(pc.is_in(rows.column(last), tags))  # others are of variants in larger plans
+        is_wanted = pc.is_in(rows.column(last), tags)  # others are of variants in larger plans
+        wanted, times_us = rows.filter(is_wanted), times_us.filter(is_wanted)
         own = wanted.select(range(last))
         places = pc.index_in(wanted.column(last), tags)
-        yield BatchRows(tuple(first for first, *_ in names), own, places)
+        yield self._given(tuple(first for first, *_ in names), own, times_us, places)
         for place, (_, *equal) in enumerate(names):
             if equal:
-                of_plan = own.filter(pc.equal(places, place))
-                yield from (BatchRows((name,), of_plan) for name in equal)
+                is_its = pc.equal(places, place)
+                of_plan, its_us = own.filter(is_its), times_us.filter(is_its)
+                yield from (self._given((name,), of_plan, its_us) for name in equal)
+
+    def _given(
+        self,
+        names: tuple[str, ...],
+        rows: pa.Table,
+        times_us: pa.ChunkedArray,
+        whose: pa.ChunkedArray | None = None,
+    ) -> BatchRows:
+        """What of rows is to be given here, which have these event times."""
+        gives = [self._gives[name] for name in names]
+        if all(each == ALWAYS for each in gives):
+            return BatchRows(names, rows, whose)
+        places = pa.array([0] * rows.num_rows, pa.int64()) if whose is None else whose
+        from_us = pc.take(pa.array([each.from_us for each in gives]), places)
+        until_us = pc.take(pa.array([each.until_us for each in gives]), places)
+        is_given = pc.and_(pc.greater_equal(times_us, from_us), pc.less(times_us, until_us))
+        return BatchRows(names, rows.filter(is_given), None if whose is None else whose.filter(is_given))
 
 
-def _own(starts: Mapping[str, int], members: Iterable[_Member]) -> dict[str, int]:
-    """The moments of these queries alone."""
-    return {member.query: starts[member.query] for member in members if member.query in starts}
+def _own(by_query: Mapping[str, _Value], members: Iterable[_Member]) -> dict[str, _Value]:
+    """What is said of these queries alone."""
+    return {member.query: by_query[member.query] for member in members if member.query in by_query}
 
 
 def _increments(plans: Sequence[Node], prefix: str, beginning: Beginning | None = None) -> Increments:
@@ -371,6 +404,7 @@ class _Member(Protocol):
 
 
 _Operator = TypeVar("_Operator", bound=_Opened)
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,22 @@ own for a query.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple
 
 import pyarrow as pa
 
 from plait.engines.duckdb import Database, quoted
 from plait.engines.incremental.bands import BEGINNING_US
 from plait.engines.incremental.state import StateTable
-from plait.engines.shared.askers import NO_STARTS, Asker, AskerTable, asker_tables
+from plait.engines.shared.askers import (
+    GIVEN_ALWAYS,
+    NO_STARTS,
+    STRETCH,
+    Asker,
+    AskerTable,
+    asker_tables,
+    is_given,
+)
 from plait.engines.shared.routing import Routing, wanted_counts
 from plait.expressions.duckdb import to_duckdb, type_to_duckdb
 from plait.observations import Kept, Meter, OperatorForm
@@ -27,14 +36,19 @@ from plait.plan.nodes import StreamScan
 from plait.sharing.joins import WovenJoin
 from plait.sharing.numbered import numbered
 from plait.sharing.shapes import Shape
+from plait.windows.stretches import ALWAYS, Stretch
 
 
 class SharedJoin:
     """The queries of one join. `name` begins the names of its tables; `starts` are the moments after which
-    queries see rows."""
+    queries see rows, `gives` what of their rows is given here, if not all."""
 
     def __init__(
-        self, name: str, members: Sequence[WovenJoin], starts: Mapping[str, int] = NO_STARTS
+        self,
+        name: str,
+        members: Sequence[WovenJoin],
+        starts: Mapping[str, int] = NO_STARTS,
+        gives: Mapping[str, Stretch] = GIVEN_ALWAYS,
     ) -> None:
         self._name = name
         self._key = members[0].key
@@ -52,11 +66,20 @@ class SharedJoin:
         ]
         self._askers = asker_tables(
             name,
-            ["taker", "after_us", *(f"r{k}" for k in inputs)],
+            ["taker", "after_us", *STRETCH, *(f"r{k}" for k in inputs)],
             (
                 (
                     member.shaped.shape,
-                    Asker(member.query, member.shaped, (taker, self._after_us(member), *member.ranges_us)),
+                    Asker(
+                        member.query,
+                        member.shaped,
+                        (
+                            taker,
+                            self._after_us(member),
+                            *astuple(gives.get(member.query, ALWAYS)),
+                            *member.ranges_us,
+                        ),
+                    ),
                 )
                 for taker, member in enumerate(members)
             ),
@@ -192,7 +215,9 @@ class SharedJoin:
         items = [f"{to_duckdb(e, references)} AS c{n}" for n, e in enumerate(shape.expressions)]
         where = [to_duckdb(term, references) for term in shape.terms]
         where += _meeting([f"q.r{k}" for k in range(len(self._key.scans))], "r.t{}")
-        where += [f"r.t{k} > q.after_us" for k in range(len(self._key.scans))]
+        times = [f"r.t{k}" for k in range(len(self._key.scans))]
+        where += [f"{time} > q.after_us" for time in times]
+        where.append(is_given(f"greatest({', '.join(times)})"))
         return (
             f"SELECT {', '.join(['q.query', *items])} FROM {self._routing.routed(combined, self._columns)} "
             f"JOIN {askers.name} AS q ON q.taker = v.taker WHERE {' AND '.join(where)}"

@@ -20,7 +20,7 @@ batch decides for itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 
 import pyarrow as pa
@@ -29,7 +29,16 @@ from plait.engines.duckdb import Database
 from plait.engines.incremental.bands import BEGINNING_US, Band
 from plait.engines.incremental.state import StateTable
 from plait.engines.incremental.statements import is_in_gap
-from plait.engines.shared.askers import NO_STARTS, Asker, AskerTable, asker_tables, create_table
+from plait.engines.shared.askers import (
+    GIVEN_ALWAYS,
+    NO_STARTS,
+    STRETCH,
+    Asker,
+    AskerTable,
+    asker_tables,
+    create_table,
+    is_given,
+)
 from plait.engines.shared.routing import Routing, wanted_counts
 from plait.engines.shared.ticks import Ticks, merge_sql
 from plait.expressions.aggregates import AggregateCall, aggregate_type
@@ -44,6 +53,7 @@ from plait.sharing.trees import TreeKey, WovenAggregate
 from plait.windows.beginnings import first_tick_us
 from plait.windows.edges import Progression, united
 from plait.windows.partials import ROWS, Partial, PartialKind, partials_of
+from plait.windows.stretches import ALWAYS, Stretch
 
 # A coarser tree takes a finer one's partials if there are so many times as many rows.
 _WORTH_IT = 4
@@ -69,7 +79,8 @@ class _Statement:
 class Tree:
     """The queries of one tree. `name` begins the names of its tables. `coarser` queries, of other trees, can
     have their partials from this one; `finer` is such a tree. `starts` are the moments after which queries
-    see rows: the windows that start after them are theirs.
+    see rows: the windows that start after them are theirs. `gives` is what of their rows is given here, if
+    not all.
 
     What is stored is named by what it is, so that queries can come and go: a query that comes needs nothing
     of the pieces of before, and from then on time is cut at its edges too."""
@@ -79,6 +90,7 @@ class Tree:
         name: str,
         members: Sequence[WovenAggregate],
         starts: Mapping[str, int] = NO_STARTS,
+        gives: Mapping[str, Stretch] = GIVEN_ALWAYS,
         coarser: Sequence[WovenAggregate] = (),
         finer: Tree | None = None,
     ) -> None:
@@ -100,11 +112,19 @@ class Tree:
         self._targets = numbered(targets)
         self._askers = asker_tables(
             name,
-            ["target", "first_tick"],
+            ["target", "first_tick", *STRETCH],
             (
                 (
                     self._statement(member),
-                    Asker(member.query, member.shaped, (self._targets[target], self._first_tick_us(member))),
+                    Asker(
+                        member.query,
+                        member.shaped,
+                        (
+                            self._targets[target],
+                            self._first_tick_us(member),
+                            *astuple(gives.get(member.query, ALWAYS)),
+                        ),
+                    ),
                 )
                 for member, target in zip(members, targets, strict=True)
             ),
@@ -310,7 +330,7 @@ class Tree:
         return (
             f"WITH x AS {finals} "
             f"SELECT {', '.join(['q.query', *items])} FROM x JOIN {askers.name} AS q USING (target) "
-            f"WHERE {' AND '.join(['x.tick >= q.first_tick', *where])}"
+            f"WHERE {' AND '.join(['x.tick >= q.first_tick', is_given('x.tick - 1'), *where])}"
         )
 
     def _statement(self, member: WovenAggregate) -> _Statement:

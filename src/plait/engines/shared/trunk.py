@@ -43,8 +43,12 @@ class _Computed:
     """Queries over one set of streams."""
 
     read: frozenset[str]
-    queries: tuple[str, ...]
+    members: tuple[SharedQuery, ...]
     group: Group
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        return tuple(query.name for query in self.members)
 
 
 class _WellError(Exception):
@@ -189,7 +193,7 @@ class Trunk:
             for each in computed:
                 read, group = each.read, each.group
                 earlier, later = self._watermark_us(read, before.seen_us), self._watermark_us(read, seen_us)
-                late = self._late_rows(group, read, rows, earlier)
+                late = self._late_rows(each, rows, earlier)
                 given_rows = [*group.results(self._database, arrived, closed_us(earlier), closed_us(later))]
                 results += given_rows
                 counts = row_counts(given_rows)
@@ -246,11 +250,25 @@ class Trunk:
         return min(seen_us[key] - self._delays_us[key] for key in read)
 
     def _late_rows(
-        self, group: Group, read: frozenset[str], rows: Mapping[str, pa.Table], watermark_us: int | None
+        self, computed: _Computed, rows: Mapping[str, pa.Table], watermark_us: int | None
     ) -> Mapping[str, Mapping[str, int]]:
+        """How many rows each query has missed, by stream. Of one that is being handed over, those that came
+        since are counted where it goes to."""
         if watermark_us is None:
             return {}
-        late = {key: rows[key].filter(pc.field("t") < watermark_us) for key in read if key in rows}
+        late = {key: rows[key].filter(pc.field("t") < watermark_us) for key in computed.read if key in rows}
+        found = dict(self._missed(computed.group, late))
+        ending: dict[int, list[str]] = {}
+        for query in computed.members:
+            if query.until_us is not None and query.name in found:
+                ending.setdefault(query.until_us, []).append(query.name)
+        for until_us, names in ending.items():
+            earlier = {key: table.filter(pc.field("t") <= until_us) for key, table in late.items()}
+            counts = self._missed(computed.group, earlier)
+            found |= {name: counts.get(name, {}) for name in names}
+        return found
+
+    def _missed(self, group: Group, late: Mapping[str, pa.Table]) -> Mapping[str, Mapping[str, int]]:
         if not any(table.num_rows for table in late.values()):
             return {}
         with ExitStack() as given:
@@ -285,7 +303,7 @@ def _computed(
     return [
         _Computed(
             read,
-            tuple(query.name for query in members),
+            tuple(members),
             Group(f"g_{identity.of_streams(read)}_", members, scans, parts, before.get(read)),
         )
         for read, members in by_streams.items()

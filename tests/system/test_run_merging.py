@@ -1,0 +1,200 @@
+"""Queries that came one by one are merged while they run: none of them loses or repeats a row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.patience import wait_until
+
+import plait
+from plait.evaluator import StoredData, difference, evaluate
+from plait.language import load_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+STREAMS = """
+CREATE STREAM s (k INT, v INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 2 SECONDS)
+  WITH (connector = 'files', path = 's', format = 'json');
+CREATE STREAM r (k INT, w INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL 2 SECONDS)
+  WITH (connector = 'files', path = 'r', format = 'json');
+"""
+ROWS = "CREATE CONTINUOUS QUERY rows_{k} AS SELECT v, at, 10 / (v - {k}) AS q FROM s WHERE k = {k};\n"
+SUMS = """CREATE CONTINUOUS QUERY sums_{k} AS
+SELECT count(*) AS n, sum(v) AS total, window_end FROM s [RANGE 7 SECONDS SLIDE 2 SECONDS] WHERE k = {k};
+"""
+JOINS = """CREATE CONTINUOUS QUERY joins_{k} AS SELECT s.v, r.w FROM s [RANGE 3 SECONDS], r [RANGE 5 SECONDS]
+WHERE s.k = r.k AND s.k = {k};
+"""
+# By themselves Spark's operators compute these, each in its own way; together they are no family.
+OTHERS = """CREATE CONTINUOUS QUERY outer_{k} AS
+SELECT s.v, r.w FROM s [RANGE 3 SECONDS] LEFT JOIN r [RANGE 2 SECONDS] ON s.k = r.k AND s.v = r.w + {k};
+"""
+NOON = datetime(2026, 1, 1, 12)
+EPOCH = datetime(1970, 1, 1)
+DELAYS_S = (0, 2, 0, 1)  # rows are late by as much as they may be
+
+
+@dataclass
+class Merging:
+    """A run over rows that arrive when they are told to, and may be started again."""
+
+    folder: Path
+    spark: SparkSession
+    engines: str
+    texts: list[str]
+    starts_us: dict[str, int | None] = field(default_factory=dict)
+    rows: dict[str, list[tuple[object, ...]]] = field(default_factory=lambda: {"s": [], "r": []})
+    running: plait.Running = field(init=False)
+    _files: int = 0
+
+    def __post_init__(self) -> None:
+        for name in self.rows:
+            (self.folder / name).mkdir()
+        (self.folder / "a.sql").write_text(STREAMS + self.texts[0])
+
+    @contextmanager
+    def started(self) -> Iterator[plait.Running]:
+        with (
+            plait.open(self.folder / "a.sql", spark=self.spark) as session,
+            session.run(
+                engines=self.engines,
+                trigger_seconds=0.1,
+                state=self.folder / "state",
+                results=self.folder / "results",
+            ) as self.running,
+        ):
+            self.starts_us |= {query.name: query.after_us for query in self.running.queries()}
+            yield self.running
+
+    def drain(self) -> None:
+        with plait.open(self.folder / "a.sql", spark=self.spark) as session:
+            session.run(
+                engines=self.engines,
+                available_now=True,
+                drain=True,
+                state=self.folder / "state",
+                results=self.folder / "results",
+            ).wait()
+
+    def add(self, text: str) -> None:
+        self.texts.append(text)
+        self.starts_us |= self.running.add_text(text).added
+
+    def arrive(self, first: int, last: int) -> None:
+        """Rows of these seconds, of each stream, and wait until they are read."""
+        for name, rows in self.rows.items():
+            new = [
+                (n % 3, n % 7, NOON + timedelta(seconds=n - DELAYS_S[n % len(DELAYS_S)]))
+                for n in range(first, last)
+            ]
+            columns = ("k", "v" if name == "s" else "w", "at")
+            lines = (json.dumps(dict(zip(columns, map(_written, row), strict=True))) for row in new)
+            draft = self.folder / "draft"
+            draft.write_text("\n".join(lines))
+            draft.rename(self.folder / name / f"{self._files}.json")
+            rows += new
+        self._files += 1
+        wait_until(self._is_read)
+
+    def _is_read(self) -> bool:
+        if self.running.error is not None:
+            raise self.running.error
+        progress = self.running.progress()
+        are_counted = all(stream.rows == len(self.rows[stream.name]) for stream in progress.streams)
+        return are_counted and not any(query.state == "starting" for query in progress.queries)
+
+    def leaving(self) -> list[str]:
+        return [query.name for query in self.running.queries() if query.leaves is not None]
+
+    def counts_agree(self) -> bool:
+        """Whether all rows are counted that were published: that comes a moment later."""
+        return all(len(self.running.results(query.name)) == query.rows for query in self.running.queries())
+
+    def check(self) -> None:
+        loaded = load_text(STREAMS + "".join(self.texts))
+        with StoredData.from_rows(loaded.catalog, self.rows) as data:
+            for name, after_us in self.starts_us.items():
+                start = None if after_us is None else EPOCH + timedelta(microseconds=after_us)
+                expected = evaluate(loaded.query(name), data, start=start).rows
+                found = [tuple(row) for row in plait.attach(self.folder / "state").results(name)]
+                assert expected, name
+                assert not (wrong := difference(expected, found)), f"{name}, after {start}:\n{wrong}"
+
+
+def _written(value: object) -> object:
+    return str(value) if isinstance(value, datetime) else value
+
+
+def test_families_on_spark_become_one_streaming_query_each(tmp_path: Path, spark: SparkSession) -> None:
+    first = "".join(text.format(k=0) for text in (ROWS, SUMS, JOINS, OTHERS))
+    merging = Merging(tmp_path, spark, "spark", [first])
+    with merging.started() as running:
+        merging.arrive(0, 10)
+        for text in (ROWS, SUMS, JOINS):
+            merging.add(text.format(k=1))
+        merging.arrive(10, 20)
+        before = {query.name: query.fragment for query in running.queries()}
+        assert len({*before.values()}) == 7
+        merged = running.merge()
+        assert {query.name: query.leaves for query in merged.queries} == {
+            name: before[name] for name in before if name != "outer_0"
+        }
+        assert len({query.fragment for query in merged.queries}) == 3
+        assert merging.leaving() == [name for name in before if name != "outer_0"]
+        assert running.merge().queries == ()
+        merging.arrive(20, 26)
+    with merging.started() as running:
+        assert running.merged_at_start.queries == ()
+        merging.arrive(26, 60)
+        merging.arrive(60, 61)
+        wait_until(lambda: not merging.leaving())
+        assert len({query.fragment for query in running.queries()}) == 4
+        assert {query.name: query.after_us for query in running.queries()} == merging.starts_us
+        merging.arrive(61, 70)
+        wait_until(merging.counts_agree)
+    merging.drain()
+    merging.check()
+
+
+def test_databases_over_streams_in_common_become_one_at_a_start(tmp_path: Path, spark: SparkSession) -> None:
+    first = SUMS.format(k=0) + SUMS.format(k=1) + ROWS.format(k=2)
+    merging = Merging(tmp_path, spark, "duckdb", [first])
+    with merging.started() as running:
+        merging.arrive(0, 10)
+        merging.add("CREATE CONTINUOUS QUERY of_r AS SELECT w FROM r WHERE k < 2;\n")
+        merging.arrive(10, 20)
+        merging.add(JOINS.format(k=1) + OTHERS.format(k=0))
+        merging.arrive(20, 30)
+        assert {query.fragment for query in running.queries()} == {"shared-0", "shared-0-1", "shared-0-2"}
+        assert running.merged_at_start.queries == ()
+        wanted = running.would_merge()
+    with merging.started() as running:
+        merged = running.merged_at_start
+        assert merged == wanted.merged
+        assert {query.name: query.leaves for query in merged.queries} == {
+            **dict.fromkeys(("sums_0", "sums_1", "rows_2"), "shared-0"),
+            "of_r": "shared-0-1",
+        }
+        assert {query.fragment for query in running.queries()} == {"shared-0-2"}
+        merging.arrive(30, 33)
+        running.drop("sums_1")
+        merging.add(SUMS.format(k=1).replace("sums_1", "sums_3"))
+        assert {query.fragment for query in running.queries()} == {"shared-0-2"}
+        merging.arrive(33, 60)
+        merging.arrive(60, 61)
+        wait_until(lambda: not merging.leaving())
+        merging.arrive(61, 70)
+        wait_until(merging.counts_agree)
+    merging.drain()
+    del merging.starts_us["sums_1"]
+    merging.check()
