@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from errno import ENOSPC
 from itertools import count
@@ -104,6 +104,15 @@ class Database:
         rows = self.change(f"CREATE OR REPLACE TEMP TABLE {name} AS {self._bounded(sql)}")
         self._check_rows(rows)
         return rows
+
+    def drop_temporary(self, beginnings: Collection[str], others: Collection[str]) -> None:
+        """Drop the temporary tables whose names begin like that, and not with a longer name of others."""
+        if not beginnings:
+            return
+        known = sorted({*beginnings, *others}, key=len, reverse=True)
+        for (name,) in self.fetch("SELECT table_name FROM duckdb_tables() WHERE temporary"):
+            if next((each for each in known if name.startswith(each)), None) in beginnings:
+                self.execute(f"DROP TABLE temp.{quoted(name)}")
 
     def _bounded(self, sql: str) -> str:
         return sql if self.most_rows is None else f"FROM ({sql}) LIMIT {self.most_rows + 1}"

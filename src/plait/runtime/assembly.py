@@ -8,9 +8,9 @@ that can be taken back until the change is written down.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar, assert_never
 
@@ -21,7 +21,7 @@ from plait.engines.duckdb import Database
 from plait.engines.shared.group import SharedQuery
 from plait.engines.shared.trunk import Trunk
 from plait.engines.table_versions import TableVersions
-from plait.errors import UserError
+from plait.errors import ExternalError, InfeasibleError, PlaitError, UserError
 from plait.machine import memory_shares
 from plait.observations import NOTHING, Meter
 from plait.plan.nodes import StreamScan
@@ -54,6 +54,7 @@ from plait.runtime.stream_log import StreamLog
 from plait.runtime.streaming_work import StreamingWork
 from plait.runtime.tables_in_use import TablesInUse
 from plait.spark.execution import Session
+from plait.spark.failures import SPARK_ERRORS, explained
 from plait.spark.native import NativeComputation
 from plait.spark.sink import FrameWriter
 from plait.spark.sources import Sources
@@ -75,7 +76,6 @@ class Assembly:
         self.fragments: tuple[FragmentRun, ...] = ()
         self.logs: dict[str, StreamLog] = {}
         self.intakes: dict[str, Intake] = {}
-        self.outlets: Mapping[str, Outlet] = {}
         self._state = state
         self._session = session
         self._sources = sources
@@ -91,15 +91,15 @@ class Assembly:
     def begin(self, queries: QuerySet) -> None:
         """Put everything together for the first time. Nothing runs yet."""
         self._know(queries)
-        for fragment in queries.fragments:
-            self._add(fragment, queries)
-        self._know_logs(queries)
-        self._add_intakes(queries)
+        begun = [self._made(fragment, queries) for fragment in queries.fragments]
+        self.logs = self._logs(begun, queries)
+        self.intakes = self._new_intakes(queries, self.logs)
+        self.logs |= {key: intake.log for key, intake in self.intakes.items()}
+        self.fragments = tuple(begun)
         # A start that was refused has left nothing.
         self.recorder = _opened(Recorder(self._state.path / STATISTICS, self._gauges), self._opened)
         # Now that all folders of results are there, readers may learn of them.
-        self.outlets = queries.outlets
-        record(self._state.path, self.outlets.values())
+        record(self._state.path, queries.outlets.values())
 
     def describe(self, queries: QuerySet) -> None:
         """Let be known what the numbers are of that are observed."""
@@ -166,7 +166,7 @@ class Assembly:
     def prepare(self, now: QuerySet, then: QuerySet) -> Prepared:
         """Make what another set needs, and leave what is there as it is. It can be taken back."""
         self._know(then)
-        prepared = Prepared([], [], [])
+        prepared = Prepared()
         try:
             for stage in stages_between(now, then):
                 fragment = stage.fragment
@@ -174,6 +174,7 @@ class Assembly:
                     case StartStage():
                         prepared.begun.append(self._made(fragment, then))
                     case ChangeStage():
+                        prepared.touched.append(stage.before)
                         self._become(fragment)
                         prepared.changed.append((fragment, self._publisher(fragment, then)))
                     case SilenceStage() | HandOverStage():
@@ -184,46 +185,58 @@ class Assembly:
                         prepared.gone.append(self.run_of(fragment.name))
                     case _:
                         assert_never(stage)
+            leaving = {run.fragment.name for run in prepared.gone}
+            staying = [run for run in self.fragments if run.fragment.name not in leaving]
+            prepared.fragments = (*staying, *prepared.begun)
+            prepared.logs = self._logs(prepared.fragments, then)
+            prepared.intakes = self._new_intakes(then, prepared.logs)
         except BaseException:
             self.take_back(prepared, now)
             raise
         return prepared
 
     def take_back(self, prepared: Prepared, now: QuerySet) -> None:
-        """Be as before `prepare`."""
-        for fragment in now.fragments:
-            if fragment.way is Way.SHARED and fragment.name in self._trunks:
+        """Be as before `prepare`. Fragments that it has not touched may be in the middle of a batch. One that
+        cannot be as before has failed: what the change was refused for is to be told all the same."""
+        for fragment in prepared.touched:
+            try:
                 self._become(fragment)
                 self._trunks[fragment.name].let_go()
+            except (PlaitError, *SPARK_ERRORS) as error:
+                run = self.run_of(fragment.name)
+                run.error = run.error or explained(error, run.label)
         for run in prepared.begun:
             self.let_go(run)
-        self.logs = {key: log for key, log in self.logs.items() if key in now.streams}
         self._know(now)
 
     def let_go(self, run: FragmentRun) -> None:
         """Close what a fragment has open that does not run any more."""
-        self._tables.forget(run.journal)
-        self._trunks.pop(run.fragment.name, None)
-        self._held.pop(run.fragment.name).close()
+        self._forget(run.fragment.name, run.journal)
+
+    def _forget(self, fragment: str, journal: Journal) -> None:
+        self._tables.forget(journal)
+        if self._trunks.pop(fragment, None) is not None:
+            self._share_memory()
+        self._held.pop(fragment).close()
 
     def adopt(self, prepared: Prepared, then: QuerySet) -> list[StreamingWork]:
-        """Be of the other set. What is new is returned, and has still to be started."""
+        """Be of the other set, which is written down: what cannot be done now is left to the next change, or
+        the next start. What is new is returned, and has still to be started."""
         for fragment, publisher in prepared.changed:
             run = self.run_of(fragment.name)
             run.adopt(fragment, publisher)
             if isinstance(run.computation, NativeComputation | WovenComputation):
                 run.computation.give(fragment.results)
             if fragment.name in self._trunks:
-                self._trunks[fragment.name].let_go()
-        leaving = {run.fragment.name for run in prepared.gone}
-        staying = [run for run in self.fragments if run.fragment.name not in leaving]
-        self.fragments = (*staying, *prepared.begun)
-        self._know_logs(then)
-        known = {*self.intakes}
-        self._add_intakes(then)
-        self.outlets = then.outlets
-        record(self._state.path, self.outlets.values())
-        return [*prepared.begun, *(intake for key, intake in self.intakes.items() if key not in known)]
+                with suppress(ExternalError, InfeasibleError):
+                    self._trunks[fragment.name].let_go()
+        # Others may be looking: whoever sees a fragment sees the logs of its streams.
+        self.intakes = {**self.intakes, **prepared.intakes}
+        self.logs = {**prepared.logs, **{key: intake.log for key, intake in prepared.intakes.items()}}
+        self.fragments = prepared.fragments
+        with suppress(ExternalError):
+            record(self._state.path, then.outlets.values())
+        return [*prepared.begun, *prepared.intakes.values()]
 
     def _become(self, fragment: Fragment) -> None:
         """Let the database compute the queries of a fragment from the next batch on."""
@@ -239,8 +252,9 @@ class Assembly:
     # What there is
 
     def _share_memory(self) -> None:
-        each = max(memory_shares().databases_bytes // len(self._trunks), _LEAST_MEMORY_BYTES)
-        for trunk in self._trunks.values():
+        trunks = [*self._trunks.values()]
+        each = max(memory_shares().databases_bytes // max(1, len(trunks)), _LEAST_MEMORY_BYTES)
+        for trunk in trunks:
             trunk.memory_bytes = each
 
     def _know(self, queries: QuerySet) -> None:
@@ -251,15 +265,27 @@ class Assembly:
             self._tables = TablesInUse(self._versions, self._journals)
         self._versions.know(self._catalog)
 
-    def _add(self, fragment: Fragment, queries: QuerySet) -> None:
-        self.fragments = (*self.fragments, self._made(fragment, queries))
-
     def _made(self, fragment: Fragment, queries: QuerySet) -> FragmentRun:
         folder = self._state.fragment(fragment.name)
         held = self._held[fragment.name] = ExitStack()
         self._opened.callback(held.close)
         journal = _opened(Journal(folder.journal), held)
         self._journals.append(journal)
+        try:
+            return self._made_of(fragment, queries, folder, held, journal)
+        except BaseException:
+            # The next attempt has the same name: DuckDB would give it what is open of this one.
+            self._forget(fragment.name, journal)
+            raise
+
+    def _made_of(
+        self,
+        fragment: Fragment,
+        queries: QuerySet,
+        folder: FragmentFolder,
+        held: ExitStack,
+        journal: Journal,
+    ) -> FragmentRun:
         publisher = self._publisher(fragment, queries)
         computation = self._computation(fragment, folder, held)
         logs = {
@@ -281,22 +307,20 @@ class Assembly:
             self._note,
         )
 
-    def _know_logs(self, queries: QuerySet) -> None:
-        """Go by what those fragments count that do so for all."""
-        runs = {run.fragment.name: run for run in self.fragments}
-        # Others may be looking at what is there.
-        self.logs = {
-            **self.logs,
-            **{key: runs[name].logs[key] for key, name in queries.read_by.items() if name in runs},
-        }
+    def _logs(self, runs: Iterable[FragmentRun], queries: QuerySet) -> dict[str, StreamLog]:
+        """Of all streams that are counted, by what those fragments count that do so for all."""
+        named = {run.fragment.name: run for run in runs}
+        counted = {key: named[name].logs[key] for key, name in queries.read_by.items() if name in named}
+        return {**self.logs, **counted}
 
-    def _add_intakes(self, queries: QuerySet) -> None:
+    def _new_intakes(self, queries: QuerySet, logs: Mapping[str, StreamLog]) -> dict[str, Intake]:
+        """For streams that nobody counts yet."""
+        found = {}
         for key in queries.streams:
-            if key not in self.logs:
+            if key not in logs:
                 checkpoint = self._state.stream(key).checkpoint
-                log = self._log(key, key, checkpoint)
-                self.logs = {**self.logs, key: log}
-                self.intakes = {**self.intakes, key: Intake(log, self._sources, checkpoint)}
+                found[key] = Intake(self._log(key, key, checkpoint), self._sources, checkpoint)
+        return found
 
     def _log(self, key: str, name: str, checkpoint: Path) -> StreamLog:
         """The log of a stream that is read under that checkpoint, by its name."""
@@ -349,14 +373,19 @@ class Assembly:
         return TrunkRows(inputs, catalog, sources, folder.beats, trunk)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Prepared:
     """What a change needs: fragments that become others, with where their rows go; fragments that are new, or
-    gone."""
+    gone; and all fragments, logs and new intakes that there are then. `touched` are those, as they were, that
+    may have to be taken back."""
 
-    changed: list[tuple[Fragment, Publisher]]
-    begun: list[FragmentRun]
-    gone: list[FragmentRun]
+    touched: list[Fragment] = field(default_factory=list)
+    changed: list[tuple[Fragment, Publisher]] = field(default_factory=list)
+    begun: list[FragmentRun] = field(default_factory=list)
+    gone: list[FragmentRun] = field(default_factory=list)
+    fragments: tuple[FragmentRun, ...] = ()
+    logs: Mapping[str, StreamLog] = field(default_factory=dict)
+    intakes: Mapping[str, Intake] = field(default_factory=dict)
 
 
 def _shared_queries(fragment: Fragment) -> list[SharedQuery]:

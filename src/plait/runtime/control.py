@@ -1,7 +1,8 @@
 """How a running system is spoken to: through a socket in its state folder, which its owner alone may open.
 
 A request is a JSON object on one line, and so is the answer: `{"answer": …}`, or `{"errors": […]}` with
-errors as they are, place, reason and way out. One request at a time is dealt with; who asks waits.
+errors as they are, place, reason and way out. Requests are dealt with as they come, each in a thread of its
+own: what has to wait for others sees to that itself.
 
 The name of a socket may have about a hundred signs. A folder with a longer one is reached by a link with a
 short name, which is there only while the socket is made or found.
@@ -16,7 +17,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Thread
 from typing import Any
 
 from plait.errors import ExternalError, InternalError, PlaitError, UserError
@@ -51,18 +52,14 @@ class ControlServer:
     def __init__(self, path: Path, answer: Answer) -> None:
         self._path = path
         self._answer = answer
-        self._one_at_a_time = Lock()
         self._socket = socket.socket(socket.AF_UNIX)
         # It gets its name when it listens; what is there by now is of a process that was killed.
         draft = path.with_name(f"{path.name}.draft")
         draft.unlink(missing_ok=True)
         try:
             with _short(draft) as name:
-                before = os.umask(0o177)
-                try:
-                    self._socket.bind(name)
-                finally:
-                    os.umask(before)
+                self._socket.bind(name)
+            draft.chmod(0o600)  # nobody can connect before it listens
             self._socket.listen(_WAITING)
             draft.replace(path)
         except OSError as error:
@@ -91,8 +88,7 @@ class ControlServer:
         with suppress(OSError), connection, connection.makefile("rwb") as file:
             line = file.readline()
             if line:
-                with self._one_at_a_time:
-                    answer = self._answered(line)
+                answer = self._answered(line)
                 file.write(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
 
     def _answered(self, line: bytes) -> dict[str, Any]:

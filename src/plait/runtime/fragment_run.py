@@ -107,6 +107,18 @@ def tables_of(result: Result) -> tuple[str, ...]:
     return tuple(sorted(name.lower() for name in sources_of(result.plan)[1]))
 
 
+@dataclass(frozen=True)
+class Serving:
+    """What a fragment computes, and what belongs to that: one object, as others look at it while it changes.
+    Counts and rates are by query; tables are those that any query joins, by their keys."""
+
+    fragment: Fragment
+    publisher: Publisher
+    counts: Mapping[str, QueryCounts]
+    rates: Mapping[str, RecentRate]
+    tables: tuple[str, ...]
+
+
 class FragmentRun(StreamingWork):
     """A fragment with its state. Streams and tables are known by their keys."""
 
@@ -124,12 +136,10 @@ class FragmentRun(StreamingWork):
         note: Note | None = None,
     ) -> None:
         super().__init__(_label(fragment), computation.frame, folder.checkpoint)
-        self.fragment = fragment
+        self.serving = _serving(fragment, publisher, {})
         self.streams = fragment.streams
         self.journal = journal
         self.beats = Beats(folder.beats, journal.last_finished)
-        self.counts: dict[str, QueryCounts] = {}
-        self.rates: dict[str, RecentRate] = {}
         self.batch_seconds: float | None = None
         self.totals = journal.totals()
         self._batch_began: float | None = None
@@ -142,26 +152,34 @@ class FragmentRun(StreamingWork):
         self.logs = logs or {}  # of streams that are counted here
         self._note = note  # who is told of batches that are done
         self._checked = checked  # streams whose files Spark reads without looking whether they fit
-        self.adopt(fragment, publisher)
 
     def adopt(self, fragment: Fragment, publisher: Publisher) -> None:
         """Be of these queries from the next batch on, and give their rows there."""
-        self.fragment = fragment
-        self.publisher = publisher
-        self.counts = {result.query: counts_of(result) for result in fragment.results}
-        self.rates = {result.query: self.rates.get(result.query, RecentRate()) for result in fragment.results}
-        joined = {table for result in fragment.results for table in tables_of(result)}
-        self._tables_read = tuple(sorted(joined))
+        self.serving = _serving(fragment, publisher, self.serving.rates)
+        self.label = _label(fragment)
+
+    @property
+    def fragment(self) -> Fragment:
+        return self.serving.fragment
+
+    @property
+    def publisher(self) -> Publisher:
+        return self.serving.publisher
+
+    @property
+    def counts(self) -> Mapping[str, QueryCounts]:
+        return self.serving.counts
 
     @contextmanager
     def between_batches(self, limit_seconds: float) -> Iterator[None]:
         """While no batch is going on, and none that was cut off has still to be done again: one goes by the
-        queries that it was begun with."""
+        queries that it was begun with. Of one that has failed nothing came, so it may run again with others.
+        """
         deadline = monotonic() + limit_seconds
         while True:
             if not self._batch_lock.acquire(timeout=max(0.0, deadline - monotonic())):
                 raise _busy(self.label, limit_seconds)
-            if self.journal.last_begun == self.journal.last_finished:
+            if self.error is not None or self.journal.last_begun == self.journal.last_finished:
                 break
             self._batch_lock.release()
             if monotonic() >= deadline or not self.is_active:
@@ -233,9 +251,10 @@ class FragmentRun(StreamingWork):
             self._batch_began = None
         self.batch_seconds = self._batch_ended - began
         self._looked |= {stream: began for stream, each in processed.arrived.items() if not each.rows}
+        rates = self.serving.rates
         for query, outcome in processed.outcomes.items():
-            if query in self.rates:  # a batch that was done before may be of others, which are gone
-                self.rates[query].add(outcome.rows)
+            if query in rates:  # a batch that was done before may be of others, which are gone
+                rates[query].add(outcome.rows)
         if self._note is not None:
             self._note(self, processed, self.batch_seconds)
 
@@ -260,9 +279,9 @@ class FragmentRun(StreamingWork):
     def _tables_of(self, batch: int) -> Mapping[str, Path]:
         """The tables that a batch sees. One that cannot be read is the trouble of those that join it."""
         try:
-            return self._tables.begin(self.journal, batch, self._tables_read)
+            return self._tables.begin(self.journal, batch, self.serving.tables)
         except PlaitError as error:
-            unreadable = self._tables.unreadable(self._tables_read)
+            unreadable = self._tables.unreadable(self.serving.tables)
             failed = {
                 result.query: unreadable[table]
                 for result in self.fragment.results
@@ -314,6 +333,18 @@ class FragmentRun(StreamingWork):
             for place, failed in outcome.failed.items()
             if failed.sample
         }
+
+
+def _serving(fragment: Fragment, publisher: Publisher, rates: Mapping[str, RecentRate]) -> Serving:
+    """`rates` are those of queries that were computed before."""
+    results = fragment.results
+    return Serving(
+        fragment,
+        publisher,
+        {result.query: counts_of(result) for result in results},
+        {result.query: rates.get(result.query) or RecentRate() for result in results},
+        tuple(sorted({table for result in results for table in tables_of(result)})),
+    )
 
 
 def _busy(label: str, limit_seconds: float) -> ExternalError:

@@ -90,13 +90,22 @@ class LiveQueries:
             for each in self.now.fragments
             if any(result.query in dropped for result in each.results)
         ]
-        with self._between_batches(concerned):
+        with self._between_batches(concerned, failed_too=True):
             batches = self._next_batches(concerned)
             then = self.now.without(dropped, batches)
             change = Change(then.changes, None, {}, dropped, batches)
             self._make(change, then)
         self._settle()
+        self._try_again(concerned)
         return change
+
+    def _try_again(self, fragments: Iterable[str]) -> None:
+        """Start those that had failed and are there without the queries that were dropped: it may have been
+        these."""
+        failed = [run for run in self._assembly.fragments if run.fragment.name in fragments and run.error]
+        for run in failed:
+            run.forget_failure()
+        self._start(failed)
 
     def merge(self) -> Merged:
         """Compute queries that came one by one as if they had come together, as far as that can be done; what
@@ -140,8 +149,12 @@ class LiveQueries:
     def stop(self, run: FragmentRun, failed: Mapping[str, PlaitError]) -> None:
         """Compute queries no more that a batch has failed by. The batch runs again, without them, when the
         fragment is started: nothing came of it so far."""
-        names = tuple(failed)
-        told = {query: _stopped(query, error) for query, error in failed.items()}
+        there = {result.query for result in run.fragment.results}
+        names = tuple(query for query in failed if query in there)  # others were dropped meanwhile
+        if not names:
+            return
+        goes_on = len(names) < len(there - self.now.silent.get(run.fragment.name, {}).keys())
+        told = {query: _stopped(query, failed[query], goes_on=goes_on) for query in names}
         # One that is being handed over is computed elsewhere, too.
         others = {
             each.name
@@ -192,17 +205,17 @@ class LiveQueries:
                 self._state.remove(run.fragment.name)
 
     @contextmanager
-    def _between_batches(self, fragments: Iterable[str]) -> Iterator[None]:
+    def _between_batches(self, fragments: Iterable[str], *, failed_too: bool = False) -> Iterator[None]:
         with ExitStack() as held:
             for name in sorted(fragments):
                 run = self._assembly.run_of(name)
                 run.watch()
-                if run.error is not None:
+                if run.error is not None and not failed_too:
                     raise UserError(
                         "fragment-failed",
                         f"{run.label} has failed, and cannot be changed",
                         detail=run.error.message,
-                        hint="mend that and start again",
+                        hint="mend that and start again, or drop the query that it fails by",
                     )
                 held.enter_context(run.between_batches(self._stop_limit_seconds))
             yield
@@ -255,10 +268,11 @@ def after_changes(first: QuerySet, manifest: Manifest, path: Path) -> QuerySet:
     return queries
 
 
-def _stopped(query: str, error: PlaitError) -> ExternalError:
+def _stopped(query: str, error: PlaitError, *, goes_on: bool) -> ExternalError:
+    others = ", and the others went on" * goes_on
     return ExternalError(
         error.code,
-        f"query `{query}` was stopped, and the others went on: {error.message}",
+        f"query `{query}` was stopped{others}: {error.message}",
         detail=error.detail,
         hint=f"{error.hint}\n" * bool(error.hint)
         + f"drop `{query}`, and add it again when that is mended: it starts with what comes then",

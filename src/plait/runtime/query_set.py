@@ -204,10 +204,11 @@ class QuerySet:
     def query(self, name: str) -> Query:
         """A query that is wanted, by its own name or by that which it was declared with."""
         found = self.workload.queries.get(name.lower()) or self.known.queries.get(name.lower())
-        if found is None and name in self.stopped:
-            found = self.stopped[name].query
+        stopped = {key.lower(): each.query for key, each in self.stopped.items()}
+        declared = {key.split("#")[0]: query for key, query in stopped.items()}
+        found = found or stopped.get(name.lower()) or declared.get(name.lower())
         if found is None:
-            names = [query.name for query in self.workload.queries.values()]
+            names = [query.name for query in (*self.workload.queries.values(), *stopped.values())]
             raise UserError("unknown-query", f"there is no query `{name}`", hint=closest(name, names))
         return found
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from time import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from plait.deployment.describe import failing_text
 from plait.deployment.fragments import Result
 from plait.engines.data_errors import shown
 from plait.runtime.assembly import Assembly
-from plait.runtime.changes import NOTHING_CARRIED
-from plait.runtime.fragment_run import FragmentRun, QueryCounts, counts_of
+from plait.runtime.changes import NOTHING_CARRIED, Carried
+from plait.runtime.fragment_run import FragmentRun, QueryCounts, Serving, counts_of
 from plait.runtime.journal import ROWS, Totals
 from plait.runtime.outlets import guarantee
 from plait.runtime.query_set import QuerySet, StoppedQuery
@@ -28,15 +28,16 @@ _SILENT_S = 10.0  # so long a stream may pause before that is told
 def report(now: QuerySet, assembly: Assembly, seconds: float, trigger_seconds: float | None) -> RunProgress:
     workload = now.workload
     now_us = int(time() * 1e6)
+    # Changes may be made meanwhile: each fragment is looked at once, and before the streams that it reads.
+    served = [_Served(run, run.serving, run.state) for run in assembly.fragments]
     streams = {key: _stream(log, assembly, now_us) for key, log in sorted(assembly.logs.items())}
-    states = {run: run.state for run in assembly.fragments}  # Spark is asked once for all queries of each
-    runs = {run.fragment.name: run for run in assembly.fragments}
-    leaving = {name: runs[each.name] for name, (each, _) in now.leaving.items() if each.name in runs}
+    named = {each.serving.fragment.name: each for each in served}
+    leaving = {name: named[each.name] for name, (each, _) in now.leaving.items() if each.name in named}
     queries = [
-        _query(now, assembly, run, states[run], result, streams, leaving.get(result.query))
-        for run, result in in_declared_order(workload, assembly.fragments)
+        _query(now, each, result, streams, leaving.get(result.query))
+        for each, result in _in_declared_order(workload, served)
     ]
-    queries += [_stopped(each, assembly) for each in now.stopped.values()]
+    queries += [_stopped(each, now, assembly) for each in now.stopped.values()]
     return RunProgress(seconds, now_us, tuple(streams.values()), tuple(queries), trigger_seconds)
 
 
@@ -70,14 +71,29 @@ def listed(now: QuerySet, progress: RunProgress) -> list[dict[str, Any]]:
     ]
 
 
-def in_declared_order(
-    workload: Workload, runs: Iterable[FragmentRun]
-) -> Iterator[tuple[FragmentRun, Result]]:
+class _Served(NamedTuple):
+    """A fragment as it was at one moment."""
+
+    run: FragmentRun
+    serving: Serving
+    state: QueryState
+
+    def counted(self, query: str) -> Carried:
+        """What is counted here of a query."""
+        counts = self.serving.counts.get(query)
+        return NOTHING_CARRIED if counts is None else counts.carried_of(self.run.totals)
+
+    def rows_per_s(self, query: str) -> float:
+        rate = self.serving.rates.get(query)
+        return 0.0 if rate is None else rate.per_s
+
+
+def _in_declared_order(workload: Workload, served: Iterable[_Served]) -> Iterator[tuple[_Served, Result]]:
     """The queries as they are declared, whichever run together; those that are handed over where they go."""
     computed = {
-        result.query.lower(): (run, result)
-        for run in runs
-        for result in run.fragment.results
+        result.query.lower(): (each, result)
+        for each in served
+        for result in each.serving.fragment.results
         if not result.gives.has_end
     }
     return (computed[key] for key in workload.queries if key in computed)
@@ -115,49 +131,48 @@ def _watermark_us(log: StreamLog, assembly: Assembly) -> int | None:
 
 def _query(
     now: QuerySet,
-    assembly: Assembly,
-    run: FragmentRun,
-    state: QueryState,
+    served: _Served,
     result: Result,
     streams: Mapping[str, StreamProgress],
-    leaving: FragmentRun | None,
+    leaving: _Served | None,
 ) -> QueryProgress:
     """`leaving` is where the query was computed, if it still is: it is being handed over."""
+    run, serving, state = served
     query = now.workload.query(result.query)
-    totals = _totals(now, run, result.query, leaving)
-    places = [run] if leaving is None else [run, leaving]
-    counts = run.counts[result.query]
+    totals = _totals(now, served, result.query, leaving)
+    places = [served] if leaving is None else [served, leaving]
+    counts = serving.counts[result.query]
     rows = counts.rows_of(totals)
     watermark_us = counts.watermark_us_of(totals)
     awaited = _waiting(run, result, rows, watermark_us, streams)
     return QueryProgress(
         query.name,
-        run.fragment.way,
-        assembly.outlets[query.name.lower()].destination,
+        serving.fragment.way,
+        now.outlets[query.name.lower()].destination,
         guarantee(query.sink),
         state=state,
         rows=rows,
-        rows_per_s=sum(each.rates[result.query].per_s for each in places),
+        rows_per_s=sum(each.rows_per_s(result.query) for each in places),
         late_rows={streams[key].name: n for key, n in counts.late_rows_of(totals).items()},
         failed=_failed(counts, totals, result),
         batches=run.totals.batches,
         batch_seconds=run.batch_seconds,
-        handing_over_seconds=run.publisher.seconds_of(query.name),
+        handing_over_seconds=serving.publisher.seconds_of(query.name),
         watermark_us=watermark_us,
         waiting=awaited.words,
         is_open=awaited.is_open,
         held_back_by=awaited.held_back_by,
-        error=next((each.error for each in places if each.error is not None), None),
+        error=next((each.run.error for each in places if each.run.error is not None), None),
     )
 
 
-def _stopped(stopped: StoppedQuery, assembly: Assembly) -> QueryProgress:
+def _stopped(stopped: StoppedQuery, now: QuerySet, assembly: Assembly) -> QueryProgress:
     totals = assembly.totals_of(stopped.fragment)
     counts = counts_of(stopped.result)
     return QueryProgress(
         stopped.query.name,
         stopped.way,
-        assembly.outlets[stopped.query.name.lower()].destination,
+        now.outlets[stopped.query.name.lower()].destination,
         guarantee(stopped.query.sink),
         state=QueryState.FAILED,
         rows=counts.rows_of(totals),
@@ -166,14 +181,15 @@ def _stopped(stopped: StoppedQuery, assembly: Assembly) -> QueryProgress:
     )
 
 
-def _totals(now: QuerySet, run: FragmentRun, query: str, leaving: FragmentRun | None) -> Totals:
+def _totals(now: QuerySet, served: _Served, query: str, leaving: _Served | None) -> Totals:
     """What is counted of a query: where it was, where it still is, and where it is handed over to."""
+    totals = served.run.totals
     if leaving is None and query not in now.carried:
-        return run.totals
+        return totals
     counted = now.carried.get(query, NOTHING_CARRIED)
-    for each in filter(None, (leaving, run)):
-        counted = counted.with_(each.carried(query))
-    return replace(run.totals, counts=counted.counts, firsts=counted.firsts)
+    for each in filter(None, (leaving, served)):
+        counted = counted.with_(each.counted(query))
+    return replace(totals, counts=counted.counts, firsts=counted.firsts)
 
 
 def _failed(counts: QueryCounts, totals: Totals, result: Result) -> tuple[FailedExpression, ...]:

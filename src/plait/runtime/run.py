@@ -251,7 +251,7 @@ class Run:
             raise UserError("ending", "the run is about to end, and takes no changes")
 
     def _outlets(self) -> Iterable[Outlet]:
-        return self._assembly.outlets.values()
+        return self._live.now.outlets.values()
 
     def compact(self, queries: Sequence[str], wish: Wish) -> Tended:
         """Look after results now: of these queries, or of all."""
@@ -263,7 +263,8 @@ class Run:
 
     def load(self) -> Load:
         """How busy streams, fragments and queries are."""
-        return self._assembly.load(self._live.now, self.snapshot())
+        with self._changing:  # all numbers are of one set of queries
+            return self._assembly.load(self._live.now, self.snapshot())
 
     def write_statistics(self) -> None:
         """Have all that was observed by now in the state folder."""
@@ -390,6 +391,9 @@ class Run:
     def _has_nothing_active(self) -> bool:
         if any(run.is_active for run in self._assembly.fragments):
             return False
+        self._watch()  # one that has failed by some of its queries since the last look goes on
+        if self._started_again():
+            return False
         with self._changing:  # which may have stopped one, to start it again
             return not any(run.is_active for run in self._assembly.fragments)
 
@@ -420,8 +424,9 @@ class Run:
                 try:
                     self._live.stop(run, run.error.failed)
                     run.forget_failure()
-                    self._start([run], self._trigger_seconds)
-                    again.append(run)
+                    if run in self._assembly.fragments:  # others may be left, or what their streams bring
+                        self._start([run], self._trigger_seconds)
+                        again.append(run)
                 except (OSError, PlaitError, *SPARK_ERRORS) as error:
                     run.error = self._veil.over(explained(error, run.label))
         return again

@@ -170,6 +170,11 @@ class Group:
             )
             yield made[key]
 
+    @property
+    def operators(self) -> Iterable[str]:
+        """What the names of their tables begin with."""
+        return self._made.keys()
+
     def tables(self) -> Iterator[StateTable]:
         """The tables of the state."""
         for part in self._kept:

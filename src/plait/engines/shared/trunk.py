@@ -77,6 +77,7 @@ class Trunk:
         self._scans: Mapping[str, StreamScan] = scans
         self._computed: list[_Computed] = []
         self._open_in: Database | None = None  # where the operators have what they need
+        self._gone: set[str] = set()  # operators that may be gone, by the beginnings of their tables' names
         self._looks = Looks()
         self.observed = NOTHING  # of the last batch
         try:
@@ -93,8 +94,11 @@ class Trunk:
         Those that were computed before go on. What others needed is still there until it is `let_go`, so that
         this can be taken back.
         """
+        self._state.revive()
+        self._database = self._state.database
         before = self._computed if self._open_in is self._database else ()
         self._open_in = None
+        self._gone |= _operators(self._computed)
         computed = self._arranged(queries, scans, before)
         chosen = {name: part for each in computed for name, part in each.group.parts.items()}
         with self._database.transaction():
@@ -124,6 +128,8 @@ class Trunk:
         """Forget the queries that are not computed any more, and what was kept for them."""
         names = [name for each in self._computed for name in each.queries]
         self._state.keep_only(names, _tables(self._computed))
+        self._database.drop_temporary(self._gone - _operators(self._computed), _operators(self._computed))
+        self._gone = set()
 
     @property
     def seen_us(self) -> Mapping[str, int]:
@@ -154,7 +160,11 @@ class Trunk:
             if error.code == NO_SPACE:
                 raise  # whoever it was that came too late for the last of it
             failed = self._culprits(batch, rows, before, seen_us)
-            if 0 < len(failed) < len(self._queries):
+            # What all fail by is not theirs, unless each needs more by itself than there is.
+            if failed and (
+                len(failed) < len(self._queries)
+                or all(isinstance(each, InfeasibleError) for each in failed.values())
+            ):
                 raise QueriesFailedError(failed) from error
             raise
         self._failing.know(outcomes)
@@ -308,6 +318,10 @@ def _computed(
         )
         for read, members in by_streams.items()
     ]
+
+
+def _operators(computed: Iterable[_Computed]) -> set[str]:
+    return {name for each in computed for name in each.group.operators}
 
 
 def _tables(computed: Iterable[_Computed]) -> list[StateTable]:
