@@ -32,6 +32,7 @@ from plait.runtime.change_stages import (
     Stage,
     StartStage,
     StopStage,
+    handed_over,
     stages_between,
 )
 from plait.runtime.changes import Addition
@@ -255,11 +256,13 @@ class StateInView:
         match stage:
             case StartStage():
                 do, state = "start", "new: streams are read from their start, and what is before T0 left out"
+            case ChangeStage(before, _) if handed_over(before, each):
+                do, state = "hand over", _KEPT_FOR_LAST_ROWS
             case ChangeStage(before, _):
                 do, state = "change", _tables_said(before, each)
                 restarts = _restart(before, each, then)
-            case HandOverStage(_, ending):
-                do, state = "hand over", f"all is kept until the last rows of {', '.join(ending)} are given"
+            case HandOverStage():
+                do, state = "hand over", _KEPT_FOR_LAST_ROWS
             case SilenceStage(_, silent):
                 do, state = (
                     "silence",
@@ -274,6 +277,9 @@ class StateInView:
             case _:
                 assert_never(stage)
         return FragmentStage(do, each.name, each.way, each.streams, names, restarts, state)
+
+
+_KEPT_FOR_LAST_ROWS = "all is kept until the last rows of what is handed over are given"
 
 
 def _cost(workload: Workload, planner: str) -> Cost | None:
