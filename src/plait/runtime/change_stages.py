@@ -60,7 +60,7 @@ class StopStage:
 Stage: TypeAlias = StartStage | ChangeStage | SilenceStage | HandOverStage | KeepStage | StopStage
 
 
-def handed_over(before: Fragment, after: Fragment) -> bool:
+def is_handing_over(before: Fragment, after: Fragment) -> bool:
     """Whether a fragment hands queries over, and that is all that happens to it."""
     queries = [[result.query for result in each.results] for each in (before, after)]
     return queries[0] == queries[1] and before.results != after.results

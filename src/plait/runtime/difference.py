@@ -32,13 +32,14 @@ from plait.runtime.change_stages import (
     Stage,
     StartStage,
     StopStage,
-    handed_over,
+    is_handing_over,
     stages_between,
 )
 from plait.runtime.changes import Addition
 from plait.runtime.control import is_answered
 from plait.runtime.declarations import relation_text
 from plait.runtime.folder_names import folder_name
+from plait.runtime.handover import handed_over
 from plait.runtime.journal import ROWS, read_totals
 from plait.runtime.live_queries import after_changes
 from plait.runtime.merge_plan import Merged, merge_plan
@@ -125,7 +126,7 @@ class StateInView:
     def merged(self) -> Difference:
         """What merging queries would do that came one by one."""
         plan = merge_plan(self.now, ()).at(self.now, self._read_us)
-        then = self.now.handed_over(plan.merges)
+        then = handed_over(self.now, plan.merges)
         return replace(self._between(then, {}, ()), merged=Merged.of(plan, then))
 
     def compared(self, texts: Sequence[tuple[Path, Source]]) -> Difference:
@@ -256,7 +257,7 @@ class StateInView:
         match stage:
             case StartStage():
                 do, state = "start", "new: streams are read from their start, and what is before T0 left out"
-            case ChangeStage(before, _) if handed_over(before, each):
+            case ChangeStage(before, _) if is_handing_over(before, each):
                 do, state = "hand over", _KEPT_FOR_LAST_ROWS
             case ChangeStage(before, _):
                 do, state = "change", _tables_said(before, each)

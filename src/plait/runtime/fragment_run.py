@@ -200,9 +200,12 @@ class FragmentRun(StreamingWork):
     def has_given_all(self, result: Result) -> bool:
         """Whether a query that is handed over has given here what there is before the end of its stretch:
         none of its rows is held back any more, and those of streams that are still to come are too late."""
+        counts = self.counts.get(result.query)
+        if counts is None:
+            return False  # it is gone by now
         stages = self.fragment.stages
         held_back = held_back_us(result.plan) if stages is None else stages.hold_ms * 1000
-        reached_us = self.counts[result.query].watermark_us_of(self.totals)
+        reached_us = counts.watermark_us_of(self.totals)
         # Spark counts in whole milliseconds.
         return reached_us is not None and reached_us >= result.gives.until_us + held_back + 1000
 
