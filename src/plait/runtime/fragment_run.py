@@ -70,9 +70,13 @@ class QueryCounts:
     def late(self, stream: str) -> str:
         return f"late:{self.query.lower()}:{stream}"
 
-    def failed(self, place: int | str) -> str:
+    def failed(self, place: int) -> str:
         """Of the check at that place of the query's plan."""
-        return f"failed:{self.query.lower()}:{place}"
+        return f"{self._all_failed}{place}"
+
+    @property
+    def _all_failed(self) -> str:
+        return f"failed:{self.query.lower()}:"
 
     def rows_of(self, totals: Totals) -> int:
         return totals.counts.get(self.rows, 0)
@@ -83,10 +87,8 @@ class QueryCounts:
 
     def carried_of(self, totals: Totals) -> Carried:
         """All that is counted of the query, by the names that it has."""
-        failed = self.failed("")
-        names = {self.rows, *map(self.late, self.streams)}
-        names |= {name for name in totals.counts if name.startswith(failed)}
-        firsts = {name: first for name, first in totals.firsts.items() if name.startswith(failed)}
+        firsts = {name: first for name, first in totals.firsts.items() if name.startswith(self._all_failed)}
+        names = (self.rows, *map(self.late, self.streams), *firsts)
         return Carried({name: totals.counts[name] for name in names if totals.counts.get(name)}, firsts)
 
     def watermark_us_of(self, totals: Totals) -> int | None:
