@@ -8,6 +8,7 @@ anew, as after a kill.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -20,10 +21,12 @@ from tests.differential.shared_way import EPOCH, HandedOver
 from tests.workloads.trunks import scans_of
 
 from plait.batches import Batch, BatchRows, Outcome
+from plait.deployment.describe import failing_text
 from plait.engines.incremental.bands import held_back_us
 from plait.engines.shared.group import SharedQuery
 from plait.engines.shared.trunk import Trunk
 from plait.plan.nodes import RowWindow, Window, sources_of, walk_plan
+from plait.sharing.failing import checks
 from plait.windows.beginnings import Beginning
 from plait.windows.stretches import Stretch
 
@@ -41,7 +44,8 @@ class Place:
     done: int = 0  # of the given batches
     batch: int = 0  # its own
     published: list[Sequence[BatchRows]] = field(default_factory=list)
-    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)  # of the last batch
+    failed: Counter[tuple[str, str]] = field(default_factory=Counter)  # rows, by query and expression
 
     def __post_init__(self) -> None:
         self._fragment = self.given.fragment(self.given.loaded.queries)
@@ -71,6 +75,10 @@ class Place:
         batch = Batch(self.batch, tables=self.given.tables)
         self.outcomes = self.trunk.apply(batch, rows, reached, self.published.append)
         self.done, self.batch = last, self.batch + 1
+        plans = {query.name: query.plan for query in self.queries}
+        for name, outcome in self.outcomes.items():
+            texts = [failing_text(check) for check in checks(plans[name])]
+            self.failed.update({(name, texts[place]): each.rows for place, each in outcome.failed.items()})
 
     def rows(self, query: str) -> list[Row]:
         return [row for results in self.published for row in published_rows(results, query)]
@@ -121,6 +129,11 @@ class Handing:
 
     def rows(self, query: str) -> list[Row]:
         return [*self.old.rows(query), *self.new.rows(query)]
+
+    @property
+    def failed(self) -> Counter[tuple[str, str]]:
+        """On how many rows expressions of queries failed."""
+        return self.old.failed + self.new.failed
 
     def start(self, query: str) -> datetime | None:
         after_us = self.starts_us[query]

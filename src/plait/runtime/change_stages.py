@@ -38,10 +38,9 @@ class SilenceStage:
 @dataclass(frozen=True)
 class HandOverStage:
     """A fragment on Spark's operators that goes on as it is, and gives the rows of some of its queries until
-    a moment: another gives the later ones."""
+    an event time: another gives the later ones."""
 
     fragment: Fragment
-    queries: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -61,6 +60,12 @@ class StopStage:
 Stage: TypeAlias = StartStage | ChangeStage | SilenceStage | HandOverStage | KeepStage | StopStage
 
 
+def is_handing_over(before: Fragment, after: Fragment) -> bool:
+    """Whether a fragment hands queries over, and that is all that happens to it."""
+    queries = [[result.query for result in each.results] for each in (before, after)]
+    return queries[0] == queries[1] and before.results != after.results
+
+
 def stages_between(now: QuerySet, then: QuerySet) -> list[Stage]:
     """What happens to each: in the order of those that there are then, and at last those that end."""
     before = {each.name: each for each in now.fragments}
@@ -75,9 +80,7 @@ def stages_between(now: QuerySet, then: QuerySet) -> list[Stage]:
         elif earlier is not each and each.way is Way.SHARED:
             stages.append(ChangeStage(earlier, each))
         elif earlier is not each:
-            pairs = zip(earlier.results, each.results, strict=True)
-            ending = tuple(after.query for before, after in pairs if before != after)
-            stages.append(HandOverStage(each, ending))
+            stages.append(HandOverStage(each))
         elif silent:
             stages.append(SilenceStage(each, silent))
         else:

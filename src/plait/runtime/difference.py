@@ -32,12 +32,14 @@ from plait.runtime.change_stages import (
     Stage,
     StartStage,
     StopStage,
+    is_handing_over,
     stages_between,
 )
 from plait.runtime.changes import Addition
 from plait.runtime.control import is_answered
 from plait.runtime.declarations import relation_text
 from plait.runtime.folder_names import folder_name
+from plait.runtime.handover import handed_over
 from plait.runtime.journal import ROWS, read_totals
 from plait.runtime.live_queries import after_changes
 from plait.runtime.merge_plan import Merged, merge_plan
@@ -124,7 +126,7 @@ class StateInView:
     def merged(self) -> Difference:
         """What merging queries would do that came one by one."""
         plan = merge_plan(self.now, ()).at(self.now, self._read_us)
-        then = self.now.handed_over(plan.merges)
+        then = handed_over(self.now, plan.merges)
         return replace(self._between(then, {}, ()), merged=Merged.of(plan, then))
 
     def compared(self, texts: Sequence[tuple[Path, Source]]) -> Difference:
@@ -255,11 +257,13 @@ class StateInView:
         match stage:
             case StartStage():
                 do, state = "start", "new: streams are read from their start, and what is before T0 left out"
+            case ChangeStage(before, _) if is_handing_over(before, each):
+                do, state = "hand over", _KEPT_FOR_LAST_ROWS
             case ChangeStage(before, _):
                 do, state = "change", _tables_said(before, each)
                 restarts = _restart(before, each, then)
-            case HandOverStage(_, ending):
-                do, state = "hand over", f"all is kept until the last rows of {', '.join(ending)} are given"
+            case HandOverStage():
+                do, state = "hand over", _KEPT_FOR_LAST_ROWS
             case SilenceStage(_, silent):
                 do, state = (
                     "silence",
@@ -274,6 +278,9 @@ class StateInView:
             case _:
                 assert_never(stage)
         return FragmentStage(do, each.name, each.way, each.streams, names, restarts, state)
+
+
+_KEPT_FOR_LAST_ROWS = "all is kept until the last rows of what is handed over are given"
 
 
 def _cost(workload: Workload, planner: str) -> Cost | None:

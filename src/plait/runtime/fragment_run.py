@@ -71,9 +71,13 @@ class QueryCounts:
     def late(self, stream: str) -> str:
         return f"late:{self.query.lower()}:{stream}"
 
-    def failed(self, place: int | str) -> str:
+    def failed(self, place: int) -> str:
         """Of the check at that place of the query's plan."""
-        return f"failed:{self.query.lower()}:{place}"
+        return f"{self._all_failed}{place}"
+
+    @property
+    def _all_failed(self) -> str:
+        return f"failed:{self.query.lower()}:"
 
     def rows_of(self, totals: Totals) -> int:
         return totals.counts.get(self.rows, 0)
@@ -84,10 +88,8 @@ class QueryCounts:
 
     def carried_of(self, totals: Totals) -> Carried:
         """All that is counted of the query, by the names that it has."""
-        failed = self.failed("")
-        names = {self.rows, *map(self.late, self.streams)}
-        names |= {name for name in totals.counts if name.startswith(failed)}
-        firsts = {name: first for name, first in totals.firsts.items() if name.startswith(failed)}
+        firsts = {name: first for name, first in totals.firsts.items() if name.startswith(self._all_failed)}
+        names = (self.rows, *map(self.late, self.streams), *firsts)
         return Carried({name: totals.counts[name] for name in names if totals.counts.get(name)}, firsts)
 
     def watermark_us_of(self, totals: Totals) -> int | None:
@@ -223,9 +225,12 @@ class FragmentRun(StreamingWork):
     def has_given_all(self, result: Result) -> bool:
         """Whether a query that is handed over has given here what there is before the end of its stretch:
         none of its rows is held back any more, and those of streams that are still to come are too late."""
+        counts = self.counts.get(result.query)
+        if counts is None:
+            return False  # it is gone by now
         stages = self.fragment.stages
         held_back = held_back_us(result.plan) if stages is None else stages.hold_ms * 1000
-        reached_us = self.counts[result.query].watermark_us_of(self.totals)
+        reached_us = counts.watermark_us_of(self.totals)
         # Spark counts in whole milliseconds.
         return reached_us is not None and reached_us >= result.gives.until_us + held_back + 1000
 

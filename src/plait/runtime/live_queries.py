@@ -20,6 +20,7 @@ from plait.plan.nodes import Node, sources_of
 from plait.runtime.assembly import Assembly
 from plait.runtime.changes import Addition, Change
 from plait.runtime.fragment_run import FragmentRun
+from plait.runtime.handover import handed_over, let_go
 from plait.runtime.manifest import Manifest
 from plait.runtime.merge_plan import Merged, merge_plan
 from plait.runtime.observed import observed_statistics
@@ -119,31 +120,39 @@ class LiveQueries:
         concerned |= {each.fragment for each in plan.merges if each.fragment in there}
         with self._between_batches(concerned):
             plan = plan.at(self.now, self._assembly.read_us)
-            then = self.now.handed_over(plan.merges)
+            then = handed_over(self.now, plan.merges)
             batches = self._next_batches(concerned)
             self._make(Change(then.changes, batches=batches, merged=plan.merges), then)
         self._settle()
         return Merged.of(plan, then)
 
-    def let_go(self) -> None:
-        """Compute queries that were handed over no more in the fragments that have given all that was theirs
-        of them: those of one together, as each is a change."""
+    def left(self) -> dict[str, tuple[str, ...]]:
+        """The fragments that have given all rows that were theirs of queries that were handed over, with
+        these: those of a fragment together, as each time is a change."""
         ending: dict[str, list[Result]] = {}
         for each, result in self.now.leaving.values():
             ending.setdefault(each.name, []).append(result)
-        runs = {name: self._assembly.run_of(name) for name in ending}
-        given = {
+        runs = {run.fragment.name: run for run in self._assembly.fragments}
+        return {
             name: tuple(result.query for result in results)
             for name, results in ending.items()
-            if runs[name].error is None and all(map(runs[name].has_given_all, results))
+            if name in runs and runs[name].error is None and all(map(runs[name].has_given_all, results))
         }
-        if not given:
+
+    def let_go(self) -> None:
+        """Compute queries no more in the fragments that they have left."""
+        left = self.left()
+        if not left:
             return
-        with self._between_batches(given):
-            batches = self._next_batches(given)
-            carried = {query: runs[name].carried(query) for name, own in given.items() for query in own}
-            then = self.now.let_go(given, batches, carried)
-            self._make(Change(then.changes, batches=batches, let_go=given, carried=carried), then)
+        with self._between_batches(left):
+            batches = self._next_batches(left)
+            carried = {
+                query: self._assembly.run_of(name).carried(query)
+                for name, queries in left.items()
+                for query in queries
+            }
+            then = let_go(self.now, left, batches, carried)
+            self._make(Change(then.changes, batches=batches, let_go=left, carried=carried), then)
         self._settle()
 
     def stop(self, run: FragmentRun, failed: Mapping[str, PlaitError]) -> None:
@@ -260,9 +269,9 @@ def after_changes(first: QuerySet, manifest: Manifest, path: Path) -> QuerySet:
                 raise damaged(path, f"change {change.id} added other queries")
             queries = queries.with_added(proposal, change.added)
         elif change.merged:
-            queries = queries.handed_over(change.merged)
+            queries = handed_over(queries, change.merged)
         elif change.let_go:
-            queries = queries.let_go(change.let_go, change.batches, change.carried)
+            queries = let_go(queries, change.let_go, change.batches, change.carried)
         else:
             queries = queries.without(change.dropped, change.batches, change.failed)
     return queries

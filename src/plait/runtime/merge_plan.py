@@ -96,11 +96,6 @@ class Merged:
     def to_json(self) -> dict[str, Any]:
         return {"queries": [asdict(each) for each in self.queries], "staying": dict(self.staying)}
 
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Merged:
-        queries = tuple(MergedQuery(**each) for each in document["queries"])
-        return cls(queries, dict(document["staying"]))
-
 
 def merge_plan(now: QuerySet, given: Collection[str]) -> MergePlan:
     """What there is to merge in a set; `given` are streams that have frames, by key."""

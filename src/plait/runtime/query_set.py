@@ -49,13 +49,9 @@ from plait.errors import InfeasibleError, PlaitError, UserError, closest, report
 from plait.plan.nodes import Node, sources_of
 from plait.planners import driver
 from plait.quantity_text import counted
-from plait.rewrite import canonicalise
-from plait.runtime.changes import NOTHING_CARRIED, Addition, Carried, Merge
+from plait.runtime.changes import Addition, Carried
 from plait.runtime.outlets import Outlet, outlets_of
-from plait.space import stream_of
 from plait.statistics import NO_STATISTICS, Statistics
-from plait.windows.beginnings import Beginning
-from plait.windows.stretches import Stretch
 from plait.workload import Query, Workload
 
 # What was observed of the streams of a catalog, and of sub-plans of plans.
@@ -407,10 +403,11 @@ class QuerySet:
             known=replace(self.known, queries=known),
             stopped=stopped,
         )
-        return left._without_places({each.name: dropped for each in self.fragments}, batches)
+        return left.without_places({each.name: dropped for each in self.fragments}, batches)
 
-    def _without_places(self, places: Mapping[str, Collection[str]], batches: Mapping[str, int]) -> QuerySet:
-        """The set of which fragments, by name, compute some queries no more."""
+    def without_places(self, places: Mapping[str, Collection[str]], batches: Mapping[str, int]) -> QuerySet:
+        """The set of which fragments, by name, compute some queries no more; `batches` are the first that
+        these are not part of."""
         silent = {name: {**own} for name, own in self.silent.items()}
         fragments = []
         for each in self.fragments:
@@ -454,84 +451,6 @@ class QuerySet:
             since={name: us for name, us in self.since.items() if name in computed},
             carried={name: own for name, own in self.carried.items() if name in computed},
         )
-
-    # Merging
-
-    def handed_over(self, merges: Sequence[Merge]) -> QuerySet:
-        """The set whose queries go over to other fragments, from their moments on. They are computed where
-        they were, too, until they are `let_go` there."""
-        catalog, places = self.workload.catalog, self.places
-        coming: dict[str, list[Result]] = {}
-        ends: dict[str, Result] = {}
-        for merge in merges:
-            for name, moment_us in merge.queries.items():
-                query = self.workload.query(name)
-                plan = stream_of(canonicalise(query.plan))
-                turn_us = Beginning(moment_us).complete_from_us(plan)
-                gives = Stretch(from_us=turn_us)
-                result = Result(name, query.columns, plan, moment_us, gives=gives)
-                coming.setdefault(merge.fragment, []).append(result)
-                before = places[name][1]
-                ends[name] = replace(
-                    before, until_us=moment_us, gives=replace(before.gives, until_us=turn_us)
-                )
-        fragments = []
-        for each in self.fragments:
-            results = tuple(
-                ends[result.query] if result.query in ends and not result.gives.has_end else result
-                for result in each.results
-            )
-            if each.name in coming:
-                everything = [*results, *coming[each.name]]
-                each = shared_fragment(each.name, everything, catalog, each.reasons, each.streams)
-            elif results != each.results:
-                each = replace(each, results=results)
-            fragments.append(each)
-        known = {each.name for each in self.fragments}
-        new = [
-            replace(made, name=merge.fragment)
-            for merge in merges
-            if merge.fragment not in known
-            for made in begun_fragments(merge.fragment, merge.way, coming[merge.fragment], catalog)
-        ]
-        return replace(
-            self,
-            fragments=(*fragments, *new),
-            outlets=self._written_by(merges),
-            changes=self.changes + 1,
-            since={**{name: places[name][1].after_us for name in ends}, **self.since},
-            aside={**self.aside, **{each.name: self._inherited(each, places) for each in new}},
-        )
-
-    def let_go(
-        self,
-        places: Mapping[str, Collection[str]],
-        batches: Mapping[str, int],
-        carried: Mapping[str, Carried],
-    ) -> QuerySet:
-        """The set of which fragments have given all rows that are theirs of queries that were handed over,
-        and compute them no more; `carried` is what they have counted of them."""
-        counted = {
-            **self.carried,
-            **{name: self.carried.get(name, NOTHING_CARRIED).with_(own) for name, own in carried.items()},
-        }
-        return replace(self, carried=counted)._without_places(places, batches)
-
-    def _written_by(self, merges: Sequence[Merge]) -> Mapping[str, Outlet]:
-        """Where rows come out: as before, in another series of batches for each that writes as well."""
-        first = 1 + max(series for outlet in self.outlets.values() for series in outlet.writers)
-        outlets = {**self.outlets}
-        for series, merge in enumerate(merges, first):
-            for name in merge.queries:
-                outlets[name.lower()] = outlets[name.lower()].written_by(merge.fragment, series)
-        return outlets
-
-    def _inherited(
-        self, fragment: Fragment, places: Mapping[str, tuple[Fragment, Result]]
-    ) -> tuple[str, ...]:
-        """The streams that a new fragment counts to take over from those that its queries come from."""
-        left = {places[result.query][0].name for result in fragment.results}
-        return tuple(stream for stream in fragment.streams if self.read_by.get(stream) in left)
 
 
 def _check_admitted(refused: Iterable[DeployedQuery]) -> None:

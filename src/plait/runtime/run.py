@@ -30,7 +30,7 @@ from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Fragment
 from plait.deployment.lowering import Engines, check_engines
 from plait.deployment.lowering import fragments as fragments_of
-from plait.errors import ExternalError, PlaitError, QueriesFailedError, UserError, reported
+from plait.errors import PlaitError, QueriesFailedError, UserError, reported
 from plait.failpoints import reach
 from plait.runtime import DEFAULT_RESULTS, DEFAULT_STATE, MOST_ROWS
 from plait.runtime.assembly import Assembly, check_results
@@ -131,6 +131,7 @@ class Run:
         self._broken: PlaitError | None = None
         self._changing = Lock()  # held while the set of queries is changed
         self.merged_at_start = Merged()
+        self._letting_go = Thread()
         self._is_ending = False
         if self.extent.drain and self.extent.for_seconds is None:
             self._drain_now.set()
@@ -214,11 +215,15 @@ class Run:
             with suppress(PlaitError):
                 self.merged_at_start = self.merge()
 
+    def _look_for_left(self) -> None:
+        """Let fragments end that queries have left. That waits for their batches, and nobody waits for it."""
+        if self._live.left() and not self._letting_go.is_alive():
+            self._letting_go = Thread(target=self._let_go, daemon=True)
+            self._letting_go.start()
+
     def _let_go(self) -> None:
-        """End what queries have given that were handed over."""
-        if self._live.now.leaving:
-            with self._changing, suppress(ExternalError, UserError):  # a later look finds them, too
-                self._live.let_go()
+        with suppress(PlaitError), self._changed():  # a later look finds them, too
+            self._live.let_go()
 
     @contextmanager
     def _changed(self) -> Iterator[None]:
@@ -380,7 +385,7 @@ class Run:
             self._state.check_there()
             self._watch()
             self._started_again()
-            self._let_go()
+            self._look_for_left()
             if monotonic() >= deadline or self._has_nothing_active:
                 break
             self._beat_idle_streams()

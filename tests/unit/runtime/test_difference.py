@@ -126,6 +126,53 @@ def test_on_spark_queries_start_alone_and_are_silenced(tmp_path: Path) -> None:
     assert stages(dropped) == {"sums": "keep", "ones": "stop"}
 
 
+@pytest.mark.parametrize(
+    ("engines", "text", "expected"),
+    [
+        (Engines.SPARK, HOURLY, {"sums": "hand over", "hourly": "hand over", "ones": "keep"}),
+        (
+            Engines.ANY,
+            "CREATE CONTINUOUS QUERY both AS SELECT s.v FROM s [RANGE 1 MINUTE], r [RANGE 1 MINUTE] "
+            "WHERE s.k = r.k;",
+            {"shared-0": "hand over", "shared-0-1": "change"},
+        ),
+    ],
+)
+def test_what_would_be_merged_is_said(
+    tmp_path: Path,
+    engines: Engines,
+    text: str,
+    expected: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    state, first = stopped(tmp_path, engines)
+    nothing = plait.attach(state).would_merge()
+    assert nothing.headline == "would change nothing; the system is stopped"
+    addition = Addition(Source("more.sql", text), tmp_path)
+    opened = StateFolder.open(
+        state,
+        declarations_of(first.workload, first.fragments),
+        planner="plait",
+        spark="4.2.0",
+        drain=False,
+    )
+    name = first.proposed(addition).queries[0].name
+    opened.add(Change(1, addition, {name: T0_US}))
+    opened.close()
+    before = contents(state)
+    found = plait.attach(state).would_merge()
+    assert contents(state) == before, "something was written"
+    assert {fragment: do for fragment, do in stages(found).items() if do != "start"} == expected
+    assert all(query.until_us > T0_US for query in found.merged.queries)
+    assert len(found.merged.queries) == 2
+    assert found.headline == "would merge 2 queries; the system is stopped"
+    assert "sums" in repr(found)
+    assert run(["merge", "--state", str(state), "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(found.to_json()))
+    assert run(["merge", "--state", str(state)]) == 2
+    assert "no system runs with the state folder" in capsys.readouterr().err
+
+
 def test_what_is_dropped_is_said_with_who_reads_it(tmp_path: Path) -> None:
     state, first = stopped(tmp_path)
     over = "CREATE CONTINUOUS QUERY over AS SELECT max(total) AS most FROM sums [RANGE 1 HOUR];"

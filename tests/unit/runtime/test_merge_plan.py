@@ -19,6 +19,7 @@ from plait.runtime.change_stages import (
     stages_between,
 )
 from plait.runtime.changes import Carried, Change
+from plait.runtime.handover import handed_over, let_go
 from plait.runtime.journal import First
 from plait.runtime.merge_plan import Merged, merge_plan
 from plait.runtime.query_set import QuerySet
@@ -34,7 +35,7 @@ ROWS = "CREATE CONTINUOUS QUERY rows AS SELECT sum(v) AS total FROM r [ROWS 5 SL
 
 def merged(queries: QuerySet, moment_us: int = MOMENT_US) -> tuple[QuerySet, Merged]:
     plan = merge_plan(queries, ()).at(queries, lambda _: moment_us)
-    then = queries.handed_over(plan.merges)
+    then = handed_over(queries, plan.merges)
     return then, Merged.of(plan, then)
 
 
@@ -74,7 +75,7 @@ def test_nothing_is_merged_twice_or_without_need() -> None:
     then, _ = merged(one_by_one(OF_TWOS, OF_THREES, engines=Engines.SPARK))
     again = merge_plan(then, ())
     assert again.merges == ()
-    left = then.let_go({"twos": ["twos"], "threes": ["threes"]}, {"twos": 4, "threes": 5}, {})
+    left = let_go(then, {"twos": ["twos"], "threes": ["threes"]}, {"twos": 4, "threes": 5}, {})
     assert merge_plan(left, ()).merges == ()
     third = added(then, OF_FOURS)
     assert merge_plan(third, ()).staying == dict.fromkeys(
@@ -93,7 +94,7 @@ def test_who_counts_a_stream_is_relieved() -> None:
     then, _ = merged(queries)
     assert then.logs == {"s": "twos", "s@woven-0-2": "woven-0-2"}
     assert then.read_by == {"s": "twos"}
-    left = then.let_go({"twos": ["twos"]}, {"twos": 4}, {})
+    left = let_go(then, {"twos": ["twos"]}, {"twos": 4}, {})
     assert left.read_by == {"s": "woven-0-2"}
     assert left.logs == {"s@woven-0-2": "woven-0-2"}
     assert left.log_of("s") == "s@woven-0-2"
@@ -124,7 +125,7 @@ def test_databases_over_streams_in_common_become_one() -> None:
     # The last one reads both streams.
     assert told(made) == {"sums": ("shared-0", "shared-0-2"), "other": ("shared-0-1", "shared-0-2")}
     assert [type(stage) for stage in stages_between(queries, then)] == [ChangeStage] * 3
-    left = then.let_go({"shared-0": ["sums"], "shared-0-1": ["other"]}, {"shared-0": 1, "shared-0-1": 1}, {})
+    left = let_go(then, {"shared-0": ["sums"], "shared-0-1": ["other"]}, {"shared-0": 1, "shared-0-1": 1}, {})
     assert {*places(left).values()} == {"shared-0-2"}
 
 
@@ -204,7 +205,7 @@ def test_a_set_with_handovers_is_settled_and_restored(engines: Engines) -> None:
         places = {name: [query] for query, (each, _) in queries.leaving.items() for name in [each.name]}
         own = Carried({"rows:twos": 3}, {"failed:twos:0": First(1, 2, "{}")})
         carried = {query: own for names in places.values() for query in names}
-        queries = queries.let_go(places, dict.fromkeys(places, 7), carried)
+        queries = let_go(queries, places, dict.fromkeys(places, 7), carried)
 
 
 def test_changes_are_read_as_they_were_written() -> None:

@@ -96,6 +96,17 @@ def test_queries_with_other_names_of_columns_go_elsewhere(tmp_path: Path) -> Non
     assert alone.table().to_pydict() == {"plug": [3], "sum": [7]}
 
 
+def test_fragments_that_write_to_one_place_number_their_batches_apart(tmp_path: Path) -> None:
+    alone = own()
+    for series in (0, 2):
+        of_query = dict.fromkeys(("alone", "high"), series)
+        publisher = Publisher({"alone": alone}, [shared(tmp_path, ("high",))], series=of_query)
+        publisher.publish(7, [of_several(("alone", "high"), (0, 1, series), (1, 2, series))])
+    assert [file.path.name for file in batch_files(tmp_path)] == ["000000007.parquet", "2000000007.parquet"]
+    assert plugs_in(tmp_path, "high") == [2, 2]
+    assert plugs_of(alone) == [1, 1]
+
+
 @pytest.mark.parametrize("results", [[], [of_one("alone"), of_several(("high", "low"))]])
 def test_no_rows_are_nothing_to_publish(tmp_path: Path, results: list[BatchRows]) -> None:
     alone = own()

@@ -29,7 +29,7 @@ from plait.runtime import exchange, upkeep
 from plait.runtime.caretaker import all_of
 from plait.runtime.outlets import Outlet, record
 from plait.runtime.results import batches, follow, shared_batches, table
-from plait.runtime.results_folder import batch_files, claim
+from plait.runtime.results_folder import batch_files, claim, numbered, series_of
 from plait.runtime.shared_results import SharedSink
 from plait.runtime.sinks import FileSink
 from plait.runtime.state_key import StateKey
@@ -64,7 +64,8 @@ class Place:
             sink.publish(batch, [BatchRows((name,), given) for name in self.outlets])
         else:
             FileSink(first.schema, self.folder, first.kind).publish(batch, given)
-        (self.commits / str(batch)).touch()
+        if series_of(batch) == 0:
+            (self.commits / str(batch)).touch()
 
     def keep(self, **keeping: Keeping) -> None:
         for name, each in keeping.items():
@@ -332,6 +333,38 @@ def test_following_goes_on_while_files_are_merged(tmp_path: Path) -> None:
     seen = [value for rows in islice(coming, 12) for value in rows["batch"].to_pylist()]
     assert seen == sorted(seen)
     assert {*Counter(seen).values()} == {3}
+
+
+def test_files_of_another_series_are_merged_by_themselves(tmp_path: Path) -> None:
+    """A query that is handed over has rows of two fragments, which count their batches each by itself."""
+    place = Place(tmp_path)
+    for batch in range(4):
+        place.publish(batch)
+    place.outlets["q"] = place.outlets["q"].written_by("new", 2)
+    commits = place.state / "fragments" / "new" / "checkpoint" / "commits"
+    commits.mkdir(parents=True)
+    for batch in range(5):
+        place.publish(numbered(2, batch))
+        (commits / str(batch)).touch()
+    before = place.rows()
+    place.tend()
+    assert place.files == [
+        "000000000-000000002.parquet",
+        "000000003.parquet",
+        "2000000000-2000000003.parquet",
+        "2000000004.parquet",
+    ]
+    assert place.rows() == before
+    # A batch that was merged has nothing to publish; one of the other series does.
+    place.publish(2, rows=9)
+    place.publish(4)
+    assert Counter(place.rows()) == {**dict.fromkeys(before, 3), 4: 3}
+    (read, _), *_ = [*batches(place.outlets["q"])][-1:]
+    assert read == {0: 4, 2: numbered(2, 4)}
+    place.publish(5)
+    place.publish(numbered(2, 5))
+    unread = [v for _, rows in batches(place.outlets["q"], read) for v in rows["batch"].to_pylist()]
+    assert Counter(unread) == {5: 3, numbered(2, 5): 3}
 
 
 def test_files_that_were_merged_while_all_are_read(tmp_path: Path) -> None:
