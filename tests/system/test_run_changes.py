@@ -174,6 +174,8 @@ def test_a_refused_change_leaves_other_fragments_alone(tmp_path: Path, spark: Sp
             with pytest.raises(PlaitError, match="foreign"):
                 running.add_text(refused)
             assert running.error is None
+        with pytest.raises(PlaitError, match="foreign"):
+            running.would_add_text(refused)
         running.drain()
         assert running.error is None
         for name in ("qa", "b0", "b5"):

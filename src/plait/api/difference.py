@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from plait.api.html import html_text
 from plait.api.live import Merged
 from plait.errors import Source
 from plait.picture.deployed import diagram_of
@@ -160,7 +161,7 @@ class Difference:
         return self.to_text()
 
     def _repr_html_(self) -> str:
-        return self.to_svg()
+        return html_text(self.to_text()) + self.to_svg()
 
 
 def _names(names: Sequence[str]) -> str:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plait.api.difference import Difference, would_add, would_drop, would_merge
+from plait.api.html import html_text
 from plait.api.live import Changed, LiveQueries, Merged
 from plait.api.running import published
-from plait.errors import Source, UserError
+from plait.errors import PlaitError, Source, UserError
 from plait.runtime import DEFAULT_STATE
 
 if TYPE_CHECKING:
@@ -101,6 +102,12 @@ class System:
 
     def __repr__(self) -> str:
         return f"System({str(self._state)!r})"
+
+    def _repr_html_(self) -> str:
+        try:
+            return self.queries()._repr_html_()
+        except PlaitError as error:
+            return html_text(error.render())
 
 
 def attach(state: str | Path = DEFAULT_STATE) -> System:

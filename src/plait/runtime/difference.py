@@ -24,6 +24,7 @@ from plait.errors import Source, UserError
 from plait.plan.nodes import Node, StreamScan, sources_of
 from plait.planners import PLANNERS, driver
 from plait.rewrite import canonicalise
+from plait.runtime import results_folder
 from plait.runtime.change_stages import (
     ChangeStage,
     HandOverStage,
@@ -44,10 +45,12 @@ from plait.runtime.journal import ROWS, read_totals
 from plait.runtime.live_queries import after_changes
 from plait.runtime.merge_plan import Merged, merge_plan
 from plait.runtime.observed import observed_statistics
+from plait.runtime.outlets import Outlet
 from plait.runtime.query_set import Arrangement, Proposal, QuerySet
-from plait.runtime.refusals import check_have_rows
+from plait.runtime.refusals import check_apart, check_have_rows
 from plait.runtime.slots import by_fragment
-from plait.runtime.state import CONTROL, StateFolder
+from plait.runtime.state import CONTROL, StateFolder, state_id
+from plait.runtime.state_key import StateKey
 from plait.runtime.statistics_file import FILE as STATISTICS
 from plait.runtime.statistics_file import read
 from plait.space import OperatorKind
@@ -206,7 +209,16 @@ class StateInView:
             left.check_fits(proposal, self._observed)
             starts = {result.query: self._start_us(result.plan) for result in proposal.results}
             then = left.with_added(proposal, starts)
+            self._check_places([then.outlets[name.lower()] for name in starts], then)
         return self._between(then, starts, dropped)
+
+    def _check_places(self, outlets: Sequence[Outlet], then: QuerySet) -> None:
+        """Refuse folders for results that adding would refuse."""
+        check_apart(self._path, outlets, then, ())
+        key = StateKey(state_id(self._path), self._path.absolute())
+        for outlet in outlets:
+            if outlet.folder is not None:
+                results_folder.check(outlet.folder, key, outlet.owner)
 
     def _between(
         self, then: QuerySet, starts: Mapping[str, int | None], dropped: tuple[str, ...]
@@ -214,12 +226,11 @@ class StateInView:
         """What it takes to be another set, in which some queries start and others are gone."""
         now = self.now
         readers = now.readers_of(dropped)
-        planner = now.arrangement.planner
-        everything = driver.plan(
-            Workload(then.workload.catalog, {**now.workload.queries, **then.workload.queries}), planner
-        ).deployment
-        before = _cost(now.workload, planner)
-        after = everything.cost if not dropped else _cost(then.workload, planner)
+        everything = self._deployment(
+            Workload(then.workload.catalog, {**now.workload.queries, **then.workload.queries})
+        )
+        before = self._cost(now.workload)
+        after = everything.cost if not dropped else self._cost(then.workload)
         sharing = _sharing(everything, {query.name for query in then.workload.queries.values()})
         places = {name: each for name, (each, _) in then.places.items()}
         return Difference(
@@ -234,6 +245,15 @@ class StateInView:
             is_answered(self._path.absolute() / CONTROL),
             everything,
         )
+
+    def _deployment(self, workload: Workload) -> Deployment:
+        """As a run would plan queries now, with what was observed."""
+        plans = [query.plan for query in driver.canonical_workload(workload).queries.values()]
+        statistics = self._observed(workload.catalog, plans)
+        return driver.plan(workload, self.now.arrangement.planner, statistics=statistics).deployment
+
+    def _cost(self, workload: Workload) -> Cost | None:
+        return self._deployment(workload).cost if workload.queries else None
 
     def _start_us(self, plan: Node) -> int | None:
         """The greatest event time that the streams of a plan have brought by now."""
@@ -281,10 +301,6 @@ class StateInView:
 
 
 _KEPT_FOR_LAST_ROWS = "all is kept until the last rows of what is handed over are given"
-
-
-def _cost(workload: Workload, planner: str) -> Cost | None:
-    return driver.plan(workload, planner).deployment.cost if workload.queries else None
 
 
 def _sharing(everything: Deployment, wanted: set[str]) -> dict[str, tuple[str, ...]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import Any
 
 from plait.quantity_text import bytes_text, counted, number_text
@@ -129,6 +130,9 @@ class Load:
 
     def __repr__(self) -> str:
         return self.to_text(most_queries=QUERIES_SHOWN)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"
 
 
 _STREAMS = ("stream", "rows", "rows/s", "behind")

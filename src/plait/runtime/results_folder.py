@@ -209,7 +209,7 @@ def _check_free(folder: Path, before: Owner | None, owner: Owner) -> None:
         raise UserError(
             "results-shared",
             f"the results of query `{before.query}` go to {folder} already",
-            hint="give each query a folder of its own with INTO",
+            hint=f"give it another with INTO: what `{before.query}` has given stays there",
         )
     rows_of_others = bool(batch_files(folder))
     if before is not None and (rows_of_others or _is_kept_elsewhere(before.state, owner.state)):
