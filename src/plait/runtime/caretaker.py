@@ -59,8 +59,10 @@ class Caretaker:
         while not self._stop.wait(rest_seconds):
             began = monotonic()
             with self._one_at_a_time:
-                done = self._tending.once(self._outlets(), self._wish, _now_us(), self._stop)
-                self.done.add(done)
+                try:
+                    self.done.add(self._tending.once(self._outlets(), self._wish, _now_us(), self._stop))
+                except Exception as error:  # whatever it is, results are looked after again later
+                    self.done.trouble = {"upkeep": f"{type(error).__name__}: {error}"}
             rest_seconds = max(LEAST_REST_SECONDS, _REST_PER_WORK * (monotonic() - began))
 
 

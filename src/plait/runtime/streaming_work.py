@@ -12,7 +12,7 @@ from plait.failpoints import reach
 from plait.runtime.checkpoint import Checkpoint
 from plait.runtime.snapshot import QueryState
 from plait.spark.execution import Execution, Frame
-from plait.spark.failures import explained
+from plait.spark.failures import SPARK_ERRORS, explained
 
 
 class StreamingWork:
@@ -44,7 +44,11 @@ class StreamingWork:
         """Go on with another frame, over the same sources, where the one of before was."""
         self._frame = frame
         if self._execution is not None and self._execution.is_active:
-            self._execution = self._execution.followed_by(frame)
+            try:
+                self._execution = self._execution.followed_by(frame)
+            except SPARK_ERRORS as error:  # the one of before has stopped, and nothing goes on
+                self.error = explained(error, self.label)
+                raise
 
     def forget_failure(self) -> None:
         """Be as before the first start: what it failed by is out of the way."""
