@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ import pytest
 from tests.patience import wait_until
 
 import plait
-from plait.evaluator import StoredData, difference, evaluate
+from plait.evaluator import Result, StoredData, difference, evaluate
 from plait.language import load_text
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class Merging:
     texts: list[str]
     starts_us: dict[str, int | None] = field(default_factory=dict)
     rows: dict[str, list[tuple[object, ...]]] = field(default_factory=lambda: {"s": [], "r": []})
+    late: list[tuple[object, ...]] = field(default_factory=list)  # of s
     running: plait.Running = field(init=False)
     _files: int = 0
 
@@ -97,38 +98,79 @@ class Merging:
                 (n % 3, n % 7, NOON + timedelta(seconds=n - DELAYS_S[n % len(DELAYS_S)]))
                 for n in range(first, last)
             ]
-            columns = ("k", "v" if name == "s" else "w", "at")
-            lines = (json.dumps(dict(zip(columns, map(_written, row), strict=True))) for row in new)
-            draft = self.folder / "draft"
-            draft.write_text("\n".join(lines))
-            draft.rename(self.folder / name / f"{self._files}.json")
+            self._put(name, new)
             rows += new
-        self._files += 1
         wait_until(self._is_read)
+
+    def arrive_late(self, second: int) -> None:
+        """A row that comes too late for all that keep rows."""
+        row = (0, 5, NOON + timedelta(seconds=second))
+        self._put("s", [row])
+        self.late.append(row)
+        wait_until(self._is_read)
+
+    def await_watermarks(self, second: int) -> None:
+        """Until all places where queries keep rows have come so far."""
+        us = (NOON + timedelta(seconds=second) - EPOCH) // timedelta(microseconds=1)
+        queries = self.running.progress().queries
+        keeping = {query.name for query in queries if not query.name.startswith("rows_")}
+        wait_until(
+            lambda: all(
+                (query.watermark_us or 0) >= us
+                for query in self.running.progress().queries
+                if query.name in keeping
+            )
+        )
+
+    def _put(self, name: str, rows: Sequence[tuple[object, ...]]) -> None:
+        columns = ("k", "v" if name == "s" else "w", "at")
+        lines = (json.dumps(dict(zip(columns, map(_written, row), strict=True))) for row in rows)
+        draft = self.folder / "draft"
+        draft.write_text("\n".join(lines))
+        draft.rename(self.folder / name / f"{self._files}.json")
+        self._files += 1
 
     def _is_read(self) -> bool:
         if self.running.error is not None:
             raise self.running.error
         progress = self.running.progress()
-        are_counted = all(stream.rows == len(self.rows[stream.name]) for stream in progress.streams)
+        expected = {"s": len(self.rows["s"]) + len(self.late), "r": len(self.rows["r"])}
+        are_counted = all(stream.rows == expected[stream.name] for stream in progress.streams)
         return are_counted and not any(query.state == "starting" for query in progress.queries)
 
     def leaving(self) -> list[str]:
         return [query.name for query in self.running.queries() if query.leaves is not None]
 
     def counts_agree(self) -> bool:
-        """Whether all rows are counted that were published: that comes a moment later."""
-        return all(len(self.running.results(query.name)) == query.rows for query in self.running.queries())
+        """Whether all is counted that was published, and that failed: that comes a moment later."""
+        defined = self._defined()
+        return all(
+            query.rows == len(self.running.results(query.name))
+            and sum(each["rows"] for each in query.failed) == sum(defined[query.name].failed.values())
+            for query in self.running.queries()
+        )
 
     def check(self) -> None:
+        for name, expected in self._defined().items():
+            found = [tuple(row) for row in plait.attach(self.folder / "state").results(name)]
+            assert expected.rows, name
+            assert not (wrong := difference(expected.rows, found)), f"{name}:\n{wrong}"
+
+    def _defined(self) -> dict[str, Result]:
+        """What queries mean over the rows that have come, as if no more did."""
         loaded = load_text(STREAMS + "".join(self.texts))
-        with StoredData.from_rows(loaded.catalog, self.rows) as data:
+        found = {}
+        everything = {**self.rows, "s": [*self.rows["s"], *self.late]}
+        with (
+            StoredData.from_rows(loaded.catalog, self.rows) as in_time,
+            StoredData.from_rows(loaded.catalog, everything) as all_rows,
+        ):
             for name, after_us in self.starts_us.items():
                 start = None if after_us is None else EPOCH + timedelta(microseconds=after_us)
-                expected = evaluate(loaded.query(name), data, start=start).rows
-                found = [tuple(row) for row in plait.attach(self.folder / "state").results(name)]
-                assert expected, name
-                assert not (wrong := difference(expected, found)), f"{name}, after {start}:\n{wrong}"
+                # What keeps no rows finds none too late.
+                data = all_rows if name.startswith("rows_") else in_time
+                found[name] = evaluate(loaded.query(name), data, start=start)
+        return found
 
 
 def _written(value: object) -> object:
@@ -152,7 +194,10 @@ def test_families_on_spark_become_one_streaming_query_each(tmp_path: Path, spark
         assert len({query.fragment for query in merged.queries}) == 3
         assert merging.leaving() == [name for name in before if name != "outer_0"]
         assert running.merge().queries == ()
+        merging.arrive_late(1)  # before the moment of the merge, which is 18
         merging.arrive(20, 26)
+        merging.await_watermarks(20)
+        merging.arrive_late(19)  # after it
     with merging.started() as running:
         assert running.merged_at_start.queries == ()
         merging.arrive(26, 60)
@@ -162,6 +207,8 @@ def test_families_on_spark_become_one_streaming_query_each(tmp_path: Path, spark
         assert {query.name: query.after_us for query in running.queries()} == merging.starts_us
         merging.arrive(61, 70)
         wait_until(merging.counts_agree)
+        late = {query.name: dict(query.late_rows) for query in running.progress().queries}
+        assert late == {name: {} if name[-1] == "1" or name == "rows_0" else {"s": 2} for name in before}
     merging.drain()
     merging.check()
 
