@@ -46,12 +46,14 @@ class Input:
 @dataclass(frozen=True)
 class Result:
     """A query that a fragment computes. Its plan is canonical; the plan's columns are the query's, in
-    order. `after_us` is the moment after which it sees rows, if it was added to a running system."""
+    order. `after_us` is the moment after which it sees rows, if it was added to a running system. Of the
+    queries that it could share a join with, it does so with those of the same `part`."""
 
     query: str
     columns: tuple[str, ...]
     plan: Node
     after_us: int | None = None
+    part: str = ""
 
 
 @dataclass(frozen=True)

@@ -338,7 +338,7 @@ class Prepared:
 
 
 def _shared_queries(fragment: Fragment) -> list[SharedQuery]:
-    return [SharedQuery(result.query, result.plan, result.after_us) for result in fragment.results]
+    return [SharedQuery(each.query, each.plan, each.after_us, each.part) for each in fragment.results]
 
 
 class _Closing(Protocol):

@@ -40,6 +40,7 @@ class SettledQuery:
     runs: str
     after_us: int | None
     sink: Sink
+    part: str = ""
     known_as: str | None = None
     plan: str = ""
     site: str | None = None
@@ -48,7 +49,7 @@ class SettledQuery:
 
     @property
     def result(self) -> Result:
-        return Result(self.name, self.columns, _parsed(self.runs), self.after_us)
+        return Result(self.name, self.columns, _parsed(self.runs), self.after_us, self.part)
 
     @property
     def query(self) -> Query:
@@ -256,7 +257,9 @@ def restored(first: QuerySet, there: Settled, outlets: Mapping[str, Outlet]) -> 
 
 
 def _settled_query(result: Result, sink: Sink, known: tuple[str, Query] | None) -> SettledQuery:
-    computed = SettledQuery(result.query, result.columns, _text(result.plan), result.after_us, sink)
+    computed = SettledQuery(
+        result.query, result.columns, _text(result.plan), result.after_us, sink, result.part
+    )
     if known is None:
         return computed
     key, query = known

@@ -66,6 +66,6 @@ def in_link(**lie: Any) -> Change:
 )
 def test_lies(change: Change, complaint: str, report: PlanReport, workload: Workload) -> None:
     network, cost = Network(workload.catalog), CostModel(workload.catalog)
-    assert list(false_statements(report.deployment, network, cost)) == []
-    found = list(false_statements(change(report.deployment), network, cost))
+    assert list(false_statements(report.deployment, workload.catalog, network, cost)) == []
+    found = list(false_statements(change(report.deployment), workload.catalog, network, cost))
     assert any(complaint in line for line in found), found
