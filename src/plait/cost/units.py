@@ -7,7 +7,7 @@ produces depends on the data, and with the split the numbers do not.
 The profile that Plait comes with is made of round numbers that keep the proportions right (a join costs
 more than a filter). It is **not calibrated**: cores computed with it compare plans, they do not promise
 anything about a machine. What trees and joins cost on two engines, and what a micro-batch does, is rounded
-from measurements (`plait bench sharing`).
+from measurements (`plait bench sharing`; of joins those of docs/decisions/0026).
 """
 
 from __future__ import annotations
@@ -97,8 +97,10 @@ UNCALIBRATED = UnitCosts(
     MappingProxyType({SPARK: TreeUnitCost(10.0, 8.0, 5.0), DUCKDB: TreeUnitCost(2.0, 0.8, 1.0)}),
     MappingProxyType(
         {
-            # A StreamingQuery of its own.
-            SPARK: JoinUnitCost(400_000.0, 0.3, 5.0, 0.5, 1.0, 1.0),
+            # On Spark a StreamingQuery of its own, which looks through its state for rows that nobody needs any
+            # more. In DuckDB ten statements: 10 ms for two streams, 17 for three, whatever comes
+            # (docs/decisions/0026).
+            SPARK: JoinUnitCost(400_000.0, 0.3, 5.0, 1.0, 1.0, 0.5),
             DUCKDB: JoinUnitCost(10_000.0, 0.02, 0.3, 0.01, 0.05, 0.1),
         }
     ),

@@ -184,6 +184,14 @@ def test_a_wrong_size_is_found_from_the_document_alone(changed: str) -> None:
     assert any(f"trees/0/{changed}" in line for line in disagreements(document))
 
 
+@pytest.mark.parametrize("changed", ["input_rows_per_s", "output_rows_per_s", "kept_rows"])
+def test_a_wrong_size_of_a_join_is_found_from_the_document_alone(changed: str) -> None:
+    """What is kept is taken as it stands, but what follows from it is not."""
+    document = json.loads(json.dumps(planned(JOINS)[1].to_json()))
+    document["joins"][0][changed] *= 2
+    assert any(line.startswith("joins/0/") for line in disagreements(document))
+
+
 @pytest.mark.parametrize("kind", ["trees", "joins"])
 def test_a_wrong_cost_is_found_from_the_document_alone(kind: str) -> None:
     document = json.loads(json.dumps(planned(WINDOWS + JOINS)[1].to_json()))
