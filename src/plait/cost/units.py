@@ -97,9 +97,8 @@ UNCALIBRATED = UnitCosts(
     MappingProxyType({SPARK: TreeUnitCost(10.0, 8.0, 5.0), DUCKDB: TreeUnitCost(2.0, 0.8, 1.0)}),
     MappingProxyType(
         {
-            # On Spark a StreamingQuery of its own, which looks through its state for rows that nobody needs any
-            # more. In DuckDB ten statements: 10 ms for two streams, 17 for three, whatever comes
-            # (docs/decisions/0026).
+            # On Spark a StreamingQuery of its own, which looks through all that it keeps.
+            # In DuckDB ten statements, whatever comes: 10 ms for two streams, 17 for three.
             SPARK: JoinUnitCost(400_000.0, 0.3, 5.0, 1.0, 1.0, 0.5),
             DUCKDB: JoinUnitCost(10_000.0, 0.02, 0.3, 0.01, 0.05, 0.1),
         }

@@ -45,9 +45,9 @@ from plait.windows.beginnings import first_tick_us
 from plait.windows.edges import Progression, united
 from plait.windows.partials import ROWS, Partial, PartialKind, partials_of
 
-# A coarser tree takes a finer one's partials if there are so many times as many rows. Either is grouped by one
-# statement; a partial takes 1 to 1.5 times as long as a row, and less where rows have to find who wants them
-# first (docs/decisions/0026). Both follow the machine, so their ratio does not depend on a profile.
+# A coarser tree takes a finer one's partials if there are so many times as many rows. Either is grouped by
+# one statement; a partial takes 1 to 1.5 times as long as a row, and less where rows have to find who wants
+# them first (docs/decisions/0026). That is a ratio of two costs of one engine: no profile changes it.
 _WORTH_IT = 2
 
 
