@@ -26,15 +26,18 @@ from plait.plan.nodes import StreamScan, sources_of
 
 CHANGED = 0.6  # chance that the set changes before a batch
 KILLED = 0.3  # chance that a change or a batch is cut off
+PARTS = ("one", "other", "one")
 
 
 @dataclass(frozen=True)
 class Added:
-    """A query of the workload under a name that no other has had, and the moment after which it sees rows."""
+    """A query of the workload under a name that no other has had, the moment after which it sees rows, and
+    the part of a join that it is given."""
 
     name: str
     query: str
     after_us: int | None
+    part: str = ""
 
     @property
     def start(self) -> datetime | None:
@@ -89,7 +92,8 @@ class Changing:
         for query in self.rng.sample(names, count):
             read = {stream.lower() for stream in sources_of(self.given.loaded.query(query).plan)[0]}
             after_us = max((seen_us[key] for key in read if key in seen_us), default=None)
-            added.append(Added(f"{query}#{len(self.ever) + len(added)}", query, after_us))
+            number = len(self.ever) + len(added)
+            added.append(Added(f"{query}#{number}", query, after_us, PARTS[number % len(PARTS)]))
         self.ever += added
         return added
 
@@ -123,7 +127,7 @@ class Changing:
 
     def _queries(self, live: Sequence[Added]) -> list[SharedQuery]:
         plans = {result.query: result.plan for result in self._fragment(live).results}
-        return [SharedQuery(each.name, plans[each.query], each.after_us) for each in live]
+        return [SharedQuery(each.name, plans[each.query], each.after_us, each.part) for each in live]
 
 
 def run(given: HandedOver, folder: Path, rng: random.Random) -> Changing:

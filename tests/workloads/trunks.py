@@ -26,7 +26,7 @@ def scans_of(fragment: Fragment) -> dict[str, StreamScan]:
 def trunk_of(fragment: Fragment, catalog: Catalog, path: Path) -> Trunk:
     scans = scans_of(fragment)
     streams = {key: catalog.stream(key) for key in scans}
-    queries = [SharedQuery(result.query, result.plan) for result in fragment.results]
+    queries = [SharedQuery(each.query, each.plan, part=each.part) for each in fragment.results]
     return Trunk(queries, streams, scans, path)
 
 
@@ -34,8 +34,10 @@ def compute_by_plans(patch: pytest.MonkeyPatch) -> None:
     """Let trunks find no families, and no plans that are equal but for constants: every query is then
     computed by its own plan."""
 
-    def none(queries: Iterable[tuple[str, Node]], scans: Mapping[str, StreamScan]) -> Families:
-        del scans
+    def none(
+        queries: Iterable[tuple[str, Node]], scans: Mapping[str, StreamScan], *, parts: Mapping[str, str]
+    ) -> Families:
+        del scans, parts
         return Families(others=[name for name, _ in queries])
 
     patch.setattr(group, "families", none)

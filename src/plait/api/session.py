@@ -17,6 +17,7 @@ from plait.api.plans import Comparison, Explanation, Plan
 from plait.api.rows import EvaluatedRows, ResultRows
 from plait.api.running import Running, published
 from plait.api.upkeep import keeping
+from plait.cost.model import CostModel
 from plait.deployment.lowering import Engines, check_engines, fragments
 from plait.errors import InfeasibleError, Source, UserError, closest
 from plait.planners import DEFAULT_PLANNER, PLANNERS, driver
@@ -166,6 +167,7 @@ class Session:
         """How queries run, all unless some are named: together in DuckDB, or each by itself, on Spark's own
         operators wherever they can; and where their rows go. In a notebook with a picture of their part of
         the plan."""
+        from plait.deployment.joins_apart import reasons_apart
         from plait.deployment.stage_text import fragment_text
         from plait.runtime.outlets import outlets_of
 
@@ -178,13 +180,16 @@ class Session:
         names = [self.query(query).name for query in queries] or self.queries
         check_engines([computed_by[name] for name in names if name in computed_by], self.workload, allowed)
         outlets = outlets_of(self.workload, running, Path(results))
+        cost = CostModel(self.workload.catalog, unit_costs=deployment.unit_costs)
+        apart = reasons_apart(running, self.workload.catalog, cost)
         parts = []
         for name in names:
             if name not in computed_by:
                 refused = next(each for each in deployment.refused if each.name == name)
                 raise InfeasibleError("not-admitted", f"query `{name}` is not run", detail=refused.reason)
-            where = outlets[name.lower()].words(self.query(name).sink)
-            parts.append(f"{fragment_text(computed_by[name], name, self.workload.catalog)}\n  {where}")
+            lines = [fragment_text(computed_by[name], name, self.workload.catalog)]
+            lines += [f"  {apart[name]}"] if name in apart else []
+            parts.append("\n".join([*lines, f"  {outlets[name.lower()].words(self.query(name).sink)}"]))
         return Explanation("\n\n".join(parts), self.plan(planner), names)
 
     def run(

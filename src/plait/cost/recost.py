@@ -5,9 +5,9 @@ data (what `json.loads` would give), so that an error in a planner, or in the mo
 hide. The driver calls `disagreements` for every plan; anyone can do the same with a document from
 elsewhere.
 
-Estimates are taken as they stand: rates and row bytes of streams, and rows and bytes of an operator's
-state. So are limits and unit costs. That these are right too, `deployment.statements` compares with the
-workload and the cost model, which a document alone does not have.
+Estimates are taken as they stand: rates and row bytes of streams, rows and bytes of an operator's state, and
+what a shared join takes in, keeps and makes. So are limits and unit costs. That these are right too,
+`deployment.statements` compares with the workload and the cost model, which a document alone does not have.
 """
 
 from __future__ import annotations
@@ -146,10 +146,13 @@ def _family(
     below = {id_: each for query in family["queries"] for id_, each in needed[query].items()}
     rate = sum(each["output_rows_per_s"] for each in below.values() if each["kind"] == "scan")
     operators = [below[id_] for id_ in family["operators"]]
-    if kind == "trees":
-        size = _tree(document, operators, rate)
-    else:
-        size = _shared(document, "window join" if kind == "joins" else "select", operators, rate)
+    match kind:
+        case "trees":
+            size = _tree(document, operators, rate)
+        case "joins":
+            size = _join(document, family, operators, rate)
+        case _:
+            size = _selection(document, operators, rate)
     return {
         **size,
         "reading_cores": _reading_cores(document, rate),
@@ -203,9 +206,26 @@ def _edges_per_s(windows: Collection[tuple[int, int, int]]) -> float:
     return len(edges) * MICROSECONDS / cycle_us
 
 
-def _shared(document: Document, kind: str, operators: Iterable[Document], read: float) -> dict[str, float]:
+def _join(document: Document, join: Document, operators: Iterable[Document], read: float) -> dict[str, float]:
+    work = {key: join[key] for key in ("taken_rows_per_s", "kept_rows", "combinations_per_s")}
     given = sum(each["output_rows_per_s"] for each in operators)
-    units = {engine: kinds[kind] for engine, kinds in document["unit_costs"]["engines"].items()}
+    cores = {
+        f"cores/{engine}": (
+            read * unit["arriving_us"]
+            + work["taken_rows_per_s"] * unit["taken_us"]
+            + work["kept_rows"] * unit["kept_us"]
+            + work["combinations_per_s"] * unit["combination_us"]
+            + given * unit["result_us"]
+        )
+        / MICROSECONDS
+        for engine, unit in document["unit_costs"]["joins"].items()
+    }
+    return {"input_rows_per_s": read, **work, "output_rows_per_s": given, **cores}
+
+
+def _selection(document: Document, operators: Iterable[Document], read: float) -> dict[str, float]:
+    given = sum(each["output_rows_per_s"] for each in operators)
+    units = {engine: kinds["select"] for engine, kinds in document["unit_costs"]["engines"].items()}
     cores = {
         f"cores/{engine}": (read * unit["input_us_per_row"] + given * unit["output_us_per_row"])
         / MICROSECONDS

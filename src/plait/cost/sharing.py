@@ -7,9 +7,15 @@ many windows as overlap, Ω, and the windows give finals:
     partials_per_s = min(λ, E · groups)
     cores = (λ · row + partials_per_s · Ω · merge + finals_per_s · final) / 1,000,000
 
-with E, the edges a second of all windows, and Ω, the sum of range / slide over them. A join takes its rows
-in and gives its combinations, as any operator does (Eq. 4 of the federation paper), and so does a selection,
-which is one pass over a stream for all queries that filter it likewise.
+with E, the edges a second of all windows, and Ω, the sum of range / slide over them. A selection, which is
+one pass over a stream for all queries that filter it likewise, takes rows in and gives rows, as any operator
+does (Eq. 4 of the federation paper). A join looks at all rows that arrive, takes in and keeps those that a
+query wants, and makes combinations, of which queries get theirs:
+
+    cores = (arriving · a + taken in · t + kept · k + combinations · c + results · r) / 1,000,000
+
+where rows that are kept are looked at in each micro-batch, one a second. How many each of these are,
+`plait.sharing.demands` says.
 
 The engines are chosen for a **group** at once: the families (trees and joins) of queries that are connected
 by the streams they read. The database computes them in one StreamingQuery, which reads each stream once. A
@@ -68,11 +74,38 @@ def tree_cores(size: TreeSize, unit_costs: UnitCosts) -> dict[str, float]:
     }
 
 
-def shared_cores(
-    kind: OperatorKind, input_rows_per_s: float, output_rows_per_s: float, unit_costs: UnitCosts
+@dataclass(frozen=True)
+class JoinWork:
+    """What a join does between the rows that arrive and those that it gives: rows that are taken in each
+    second, rows that are kept, and combinations that are made each second."""
+
+    taken_rows_per_s: float
+    kept_rows: float
+    combinations_per_s: float
+
+
+def join_cores(
+    work: JoinWork, input_rows_per_s: float, output_rows_per_s: float, unit_costs: UnitCosts
 ) -> dict[str, float]:
-    """Of a join or a selection, by engine."""
-    units = {engine: unit_costs.of(engine, kind) for engine in (SPARK, DUCKDB)}
+    """By engine."""
+    return {
+        engine: (
+            input_rows_per_s * unit.arriving_us
+            + work.taken_rows_per_s * unit.taken_us
+            + work.kept_rows * unit.kept_us
+            + work.combinations_per_s * unit.combination_us
+            + output_rows_per_s * unit.result_us
+        )
+        / MICROSECONDS
+        for engine, unit in unit_costs.joins.items()
+    }
+
+
+def selection_cores(
+    input_rows_per_s: float, output_rows_per_s: float, unit_costs: UnitCosts
+) -> dict[str, float]:
+    """By engine."""
+    units = {engine: unit_costs.of(engine, OperatorKind.SELECT) for engine in (SPARK, DUCKDB)}
     return {
         engine: (input_rows_per_s * unit.input_us_per_row + output_rows_per_s * unit.output_us_per_row)
         / MICROSECONDS

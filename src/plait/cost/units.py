@@ -7,7 +7,7 @@ produces depends on the data, and with the split the numbers do not.
 The profile that Plait comes with is made of round numbers that keep the proportions right (a join costs
 more than a filter). It is **not calibrated**: cores computed with it compare plans, they do not promise
 anything about a machine. What trees and joins cost on two engines, and what a micro-batch does, is rounded
-from measurements (`plait bench sharing`).
+from measurements (`plait bench sharing`; of joins those of docs/decisions/0026).
 """
 
 from __future__ import annotations
@@ -41,14 +41,30 @@ class TreeUnitCost:
 
 
 @dataclass(frozen=True)
+class JoinUnitCost:
+    """Microseconds of one core, in a join of rows that queries share: for each micro-batch, whatever comes;
+    for each row that arrives, and in addition for each that some query wants and that is taken in; for each
+    row that is kept, in each micro-batch; for each combination that is made, and for each that a query
+    gets."""
+
+    batch_us: float
+    arriving_us: float
+    taken_us: float
+    kept_us: float
+    combination_us: float
+    result_us: float
+
+
+@dataclass(frozen=True)
 class UnitCosts:
-    """A profile: engine, then operator kind; trees of windows by engine. `micro_batch_s` is what a
-    micro-batch takes on one core besides its rows, with Spark's own operators or with rows for the database;
-    `table_refresh_s` how often a stored table is read again."""
+    """A profile: engine, then operator kind; trees of windows and shared joins by engine. `micro_batch_s` is
+    what a micro-batch takes on one core besides its rows, with Spark's own operators or with rows for the
+    database; `table_refresh_s` how often a stored table is read again."""
 
     profile: str
     costs: Mapping[str, Mapping[OperatorKind, UnitCost]]
     trees: Mapping[str, TreeUnitCost]
+    joins: Mapping[str, JoinUnitCost]
     micro_batch_s: Mapping[str, float]
     table_refresh_s: float = 60.0
 
@@ -75,12 +91,18 @@ UNCALIBRATED = UnitCosts(
                     OperatorKind.UNION: UnitCost(0.1, 0.0),
                 }
             ),
-            DUCKDB: MappingProxyType(
-                {OperatorKind.SELECT: UnitCost(0.2, 0.1), OperatorKind.WINDOW_JOIN: UnitCost(1.0, 0.2)}
-            ),
+            DUCKDB: MappingProxyType({OperatorKind.SELECT: UnitCost(0.2, 0.1)}),
         }
     ),
     MappingProxyType({SPARK: TreeUnitCost(10.0, 8.0, 5.0), DUCKDB: TreeUnitCost(2.0, 0.8, 1.0)}),
+    MappingProxyType(
+        {
+            # On Spark a StreamingQuery of its own, which looks through all that it keeps.
+            # In DuckDB ten statements, whatever comes: 10 ms for two streams, 17 for three.
+            SPARK: JoinUnitCost(400_000.0, 0.3, 5.0, 1.0, 1.0, 0.5),
+            DUCKDB: JoinUnitCost(10_000.0, 0.02, 0.3, 0.01, 0.05, 0.1),
+        }
+    ),
     # A batch on Spark's operators takes 0.6 to 0.9 s, its jobs half of that; ten empty ones 0.4 to 0.7 s.
     MappingProxyType({SPARK: 0.4, DUCKDB: 0.07}),
 )

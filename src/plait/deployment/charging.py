@@ -24,11 +24,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from plait.cost.sharing import reading_cores
+from plait.cost.sharing import JoinWork, reading_cores
 from plait.cost.units import DUCKDB, UnitCosts
 from plait.deployment.deployment import Deployment, Operator
-from plait.deployment.family_sizes import FamilyKind, FamilySize, kind_of
+from plait.deployment.family_sizes import NO_WORK, FamilyKind, FamilySize, kind_of, work_alone
 from plait.quantity_text import counted
+from plait.sharing.demands import Demand, OneJoin
 from plait.space import OperatorKind
 
 ROUNDING = 1e-9  # sums of many floating-point numbers are not exact
@@ -39,6 +40,13 @@ class Family(NamedTuple):
 
     kind: FamilyKind
     number: int
+
+
+class Member(NamedTuple):
+    """A query of a family; `demand` is what it wants of a join."""
+
+    family: Family
+    demand: Demand | None = None
 
 
 class _Place(NamedTuple):
@@ -54,11 +62,13 @@ class _Together:
     queries: int = 0
     apart_cores: float = 0.0
 
-    def with_query(self, needed: Sequence[Operator], carried: Iterable[Operator]) -> _Together:
+    def with_query(
+        self, needed: Sequence[Operator], carried: Iterable[Operator], work: JoinWork
+    ) -> _Together:
         """With a query that needs these operators, some of which were not carried before."""
         own, sources = self.size.kind.own(needed), sources_among(needed)
         apart_cores = self.apart_cores + sum(each.cores for each in carried)
-        return _Together(self.size.with_operators(own, sources), self.queries + 1, apart_cores)
+        return _Together(self.size.with_operators(own, sources, work), self.queries + 1, apart_cores)
 
     def cores(self, unit_costs: UnitCosts) -> float:
         return min(self.size.cores(unit_costs)[DUCKDB], self.apart_cores)
@@ -67,13 +77,14 @@ class _Together:
 @dataclass(frozen=True)
 class Charge:
     """What one query more takes: `cores` by site. `alone` are operators, by their ids, that it is the first
-    to be charged for; `carried` those that the family at `place` is to carry from now on; `families` is what
-    becomes of all that it concerns."""
+    to be charged for; `carried` those that the family at `place` is to carry from now on, and `demand` what
+    is wanted of a join there; `families` is what becomes of all that it concerns."""
 
     cores: Mapping[str, float]
     alone: Sequence[str] = ()
     carried: Sequence[str] = ()
     place: _Place | None = None
+    demand: Demand | None = None
     families: Mapping[_Place, _Together] = field(default_factory=dict)
 
     @property
@@ -88,10 +99,11 @@ class Charge:
 class Charges:
     """What all queries so far take of each site, given the families that queries are in."""
 
-    def __init__(self, unit_costs: UnitCosts, families: Mapping[str, Family]) -> None:
+    def __init__(self, unit_costs: UnitCosts, members: Mapping[str, Member]) -> None:
         self.cores: defaultdict[str, float] = defaultdict(float)
         self._unit_costs = unit_costs
-        self._family_of = families
+        self._members = members
+        self._joins: dict[_Place, OneJoin] = {}
         self._alone: set[str] = set()
         self._carrier: dict[str, _Place] = {}
         self._families: dict[_Place, _Together] = {}
@@ -99,6 +111,7 @@ class Charges:
     def of(self, query: str, needed: Sequence[Operator]) -> Charge:
         """What a query takes in addition, which needs these operators, the last first."""
         place = self._place(query, needed)
+        demand = None if place is None else self._members[query].demand
         uncharged = [each for each in needed if each.id not in self._alone]
         alone = [each for each in uncharged if not _can_carry(place, each)]
         carried = [each for each in uncharged if _can_carry(place, each) and each.id not in self._carrier]
@@ -113,11 +126,11 @@ class Charges:
             before = (
                 families.get(place) or self._families.get(place) or _Together(FamilySize(place.family.kind))
             )
-            families[place] = before.with_query(needed, carried)
+            families[place] = before.with_query(needed, carried, self._work(place, demand))
         for at, together in families.items():
             before_cores = self._families[at].cores(self._unit_costs) if at in self._families else 0.0
             cores[at.site] += together.cores(self._unit_costs) - before_cores
-        return Charge(cores, _ids(alone), _ids(carried), place, families)
+        return Charge(cores, _ids(alone), _ids(carried), place, demand, families)
 
     def add(self, charge: Charge) -> None:
         """The query of the charge is admitted."""
@@ -128,11 +141,23 @@ class Charges:
             self._carrier.pop(id_, None)
         if charge.place is not None:
             self._carrier.update(dict.fromkeys(charge.carried, charge.place))
+            if charge.demand is not None:
+                self._joins.setdefault(charge.place, OneJoin(charge.demand.streams)).add(charge.demand)
         self._families.update(charge.families)
 
     def _place(self, query: str, needed: Sequence[Operator]) -> _Place | None:
-        family = self._family_of.get(query)
-        return None if family is None else _Place(family, family.kind.own(needed)[0].site)
+        if query not in self._members:
+            return None
+        family = self._members[query].family
+        return _Place(family, family.kind.own(needed)[0].site)
+
+    def _work(self, place: _Place, demand: Demand | None) -> JoinWork:
+        """What the join of a family does with one query more."""
+        if demand is None:
+            return NO_WORK
+        join = OneJoin(demand.streams, over=self._joins.get(place))
+        join.add(demand)
+        return join.work
 
 
 def charged(deployment: Deployment, carried: Collection[str]) -> Deployment:
@@ -179,7 +204,9 @@ def charged_alone(deployment: Deployment) -> dict[str, float]:
         alone[query] = sum(each.cores for each in operators if each.id not in carried)
         if (family := family_of.get(query)) is not None:
             kind = kind_of(family)
-            size = FamilySize(kind).with_operators(kind.own(operators), sources_among(operators))
+            own = kind.own(operators)
+            work = work_alone(own) if kind is FamilyKind.JOIN else NO_WORK
+            size = FamilySize(kind).with_operators(own, sources_among(operators), work)
             reading = reading_cores(size.size.rate_rows_per_s, deployment.unit_costs)
             cores = size.cores(deployment.unit_costs)
             by_itself = replace(family, cores=cores, reading_cores=reading, apart_cores=apart)

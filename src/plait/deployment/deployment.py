@@ -120,9 +120,13 @@ class Tree(Shared):
 
 @dataclass(frozen=True)
 class SharedJoin(Shared):
-    """Joins that are one, by the greatest ranges."""
+    """Joins that are one, by the greatest ranges: rows that arrive, what `cost.sharing.JoinWork` says, and
+    rows that queries get."""
 
     input_rows_per_s: float
+    taken_rows_per_s: float
+    kept_rows: float
+    combinations_per_s: float
     output_rows_per_s: float
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, assert_never
 
-from plait.cost.units import TreeUnitCost, UnitCost, UnitCosts
+from plait.cost.units import JoinUnitCost, TreeUnitCost, UnitCost, UnitCosts
 from plait.deployment.deployment import (
     Cost,
     DeployedQuery,
@@ -33,7 +33,7 @@ from plait.space import OperatorKind
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-VERSION = 2
+VERSION = 3
 
 Json: TypeAlias = dict[str, Any]
 _Shared = TypeVar("_Shared", bound=Shared)
@@ -211,6 +211,7 @@ def _unit_costs_to_json(unit_costs: UnitCosts) -> Json:
             for engine, costs in unit_costs.costs.items()
         },
         "trees": {engine: _by_field(cost) for engine, cost in unit_costs.trees.items()},
+        "joins": {engine: _by_field(cost) for engine, cost in unit_costs.joins.items()},
         "micro_batch_s": dict(unit_costs.micro_batch_s),
     }
 
@@ -223,6 +224,7 @@ def _unit_costs_from_json(document: Mapping[str, Any]) -> UnitCosts:
             for engine, costs in document["engines"].items()
         },
         {engine: TreeUnitCost(**cost) for engine, cost in document["trees"].items()},
+        {engine: JoinUnitCost(**cost) for engine, cost in document["joins"].items()},
         document["micro_batch_s"],
         document["table_refresh_s"],
     )

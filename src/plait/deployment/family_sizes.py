@@ -12,15 +12,16 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
 
-from plait.cost.sharing import TreeSize, shared_cores, tree_cores
+from plait.cost.sharing import JoinWork, TreeSize, join_cores, selection_cores, tree_cores
 from plait.cost.units import UnitCosts
 from plait.deployment.deployment import Operator, Shared, SharedJoin, Tree
-from plait.plan.nodes import TickWindow
+from plait.plan.nodes import RangeWindow, TickWindow
 from plait.space import OperatorKind
 from plait.windows.edges import Progression, edges_of, edges_per_s
 
 MICROSECONDS = 1_000_000
 NOTHING = TreeSize(0.0, 0.0, 0.0, 0.0, 0.0)
+NO_WORK = JoinWork(0.0, 0.0, 0.0)
 
 
 class FamilyKind(StrEnum):
@@ -61,7 +62,7 @@ def kind_of(family: Shared) -> FamilyKind:
 @dataclass(frozen=True)
 class FamilySize:
     """`operators` and `sources`, by their ids, are counted already; `windows` and `edges` are those of a
-    tree. Of others `size` is the rows that they read, and give."""
+    tree, and `work` is that of a join. Of others than trees `size` is the rows that they read, and give."""
 
     kind: FamilyKind
     operators: frozenset[str] = frozenset()
@@ -69,9 +70,12 @@ class FamilySize:
     windows: frozenset[TickWindow] = frozenset()
     edges: frozenset[Progression] = frozenset()
     size: TreeSize = NOTHING
+    work: JoinWork = NO_WORK
 
-    def with_operators(self, operators: Iterable[Operator], sources: Iterable[Operator]) -> FamilySize:
-        """The size with these too, each of which counts once."""
+    def with_operators(
+        self, operators: Iterable[Operator], sources: Iterable[Operator], work: JoinWork = NO_WORK
+    ) -> FamilySize:
+        """The size with these too, each of which counts once. Of a join, `work` is what it does with them."""
         new = {each.id: each for each in operators if each.id not in self.operators}
         new_sources = {each.id: each for each in sources if each.id not in self.sources}
         size = replace(
@@ -81,16 +85,26 @@ class FamilySize:
             finals_per_s=self.size.finals_per_s + sum(each.output_rows_per_s for each in new.values()),
         )
         grown = replace(
-            self, operators=self.operators | new.keys(), sources=self.sources | new_sources.keys(), size=size
+            self,
+            operators=self.operators | new.keys(),
+            sources=self.sources | new_sources.keys(),
+            size=size,
+            work=work,
         )
         return grown._with_windows(list(new.values())) if self.kind is FamilyKind.TREE else grown
 
     def cores(self, unit_costs: UnitCosts) -> dict[str, float]:
         """By engine."""
-        if self.kind is FamilyKind.TREE:
-            return tree_cores(self.size, unit_costs)
         read, given = self.size.rate_rows_per_s, self.size.finals_per_s
-        return shared_cores(self.kind.operator_kind, read, given, unit_costs)
+        match self.kind:
+            case FamilyKind.TREE:
+                return tree_cores(self.size, unit_costs)
+            case FamilyKind.JOIN:
+                return join_cores(self.work, read, given, unit_costs)
+            case FamilyKind.SELECTION:
+                return selection_cores(read, given, unit_costs)
+            case _:
+                assert_never(self.kind)
 
     def _with_windows(self, aggregates: Sequence[Operator]) -> FamilySize:
         windows = {each.id: _window(each) for each in aggregates}
@@ -104,6 +118,19 @@ class FamilySize:
             groups=max([self.size.groups, *groups]),
         )
         return replace(self, windows=self.windows | new, edges=edges, size=size)
+
+
+def work_alone(joins: Sequence[Operator]) -> JoinWork:
+    """What the joins of one query do, of which the first is the last. What it joins of streams is read
+    through ranges."""
+    read = [
+        (rate, window.range_us / MICROSECONDS)
+        for each in joins
+        for rate, window in zip(each.input_rows_per_s, each.windows, strict=True)
+        if isinstance(window, RangeWindow)
+    ]
+    taken, kept = sum(rate for rate, _ in read), sum(rate * range_s for rate, range_s in read)
+    return JoinWork(taken, kept, joins[0].output_rows_per_s)
 
 
 def _window(aggregate: Operator) -> TickWindow:

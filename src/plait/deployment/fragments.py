@@ -47,7 +47,8 @@ class Input:
 @dataclass(frozen=True)
 class Result:
     """A query that a fragment computes. Its plan is canonical; the plan's columns are the query's, in
-    order. `after_us` is the moment after which it sees rows, if it was added to a running system.
+    order. `after_us` is the moment after which it sees rows, if it was added to a running system. Of the
+    queries that it could share a join with, it does so with those of the same `part`.
 
     One that is handed over is a result of two fragments: the new one sees what comes `after_us`, the old one
     counts what was there `until_us`, and each `gives` the rows of a stretch of event time."""
@@ -56,6 +57,7 @@ class Result:
     columns: tuple[str, ...]
     plan: Node
     after_us: int | None = None
+    part: str = ""
     until_us: int | None = None
     gives: Stretch = ALWAYS
 

@@ -16,12 +16,14 @@ not, all of them found by comparing rows or in what Spark refuses:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from enum import StrEnum
 from typing import assert_never
 
 from plait.catalog import Catalog
-from plait.cost.units import SPARK
+from plait.cost.model import CostModel
+from plait.cost.units import DUCKDB, SPARK
 from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Family, Fragment, Input, Result, Way
 from plait.deployment.native_lowering import NotNativeError, is_native, native_stages
@@ -32,9 +34,10 @@ from plait.expressions.failing import can_any_fail, not_false
 from plait.expressions.keeping import kept, kept_for
 from plait.expressions.nodes import TRUE, Literal, conjuncts, substitute_columns
 from plait.expressions.types import BOOLEAN, TIMESTAMP
-from plait.plan.nodes import Field, Filter, Node, StreamScan, sources_of
-from plait.sharing.chains import inputs_of
-from plait.sharing.families import families
+from plait.plan.nodes import Field, Filter, Join, Node, StreamScan, sources_of
+from plait.sharing.chains import chain_above, inputs_of
+from plait.sharing.families import NO_PARTS, families
+from plait.sharing.parts import parted
 from plait.sharing.patterns import Selection, selection_of, wanted_by_any
 from plait.workload import Workload
 
@@ -52,9 +55,14 @@ def fragments(
 ) -> tuple[Fragment, ...]:
     """What runs for the admitted queries: each by itself, or `together` what they have in common, on the
     engine that the deployment says, in the database alone, or on Spark alone; `check_engines` says which of
-    them that cannot do."""
+    them that cannot do. The deployment is planned from declarations."""
     return arranged(
-        results_of(deployment, catalog), for_spark(deployment), catalog, together=together, engines=engines
+        results_of(deployment, catalog),
+        for_spark(deployment),
+        catalog,
+        CostModel(catalog, unit_costs=deployment.unit_costs),
+        together=together,
+        engines=engines,
     )
 
 
@@ -62,11 +70,13 @@ def arranged(
     results: Sequence[Result],
     for_spark: Set[str],
     catalog: Catalog,
+    cost: CostModel,
     *,
     together: bool = False,
     engines: Engines = Engines.ANY,
 ) -> tuple[Fragment, ...]:
-    """The same of results, some of which Spark shall compute if any engine may."""
+    """The same of results, some of which Spark shall compute if any engine may. They are in parts that are
+    worth it in the database; what that is on Spark follows from `cost`."""
     if not together and engines is Engines.DUCKDB:
         return tuple(shared_fragment(result.query, [result], catalog) for result in results)
     if not together:
@@ -76,6 +86,7 @@ def arranged(
             names = {*for_spark}
         case Engines.SPARK:
             names = {result.query for result in results}
+            results = in_parts(results, catalog, cost, engine=SPARK)
         case Engines.DUCKDB:
             names = set()
         case _:
@@ -114,6 +125,7 @@ def results_of(deployment: Deployment, catalog: Catalog) -> list[Result]:
     """What the admitted queries are to give, in an order that does not depend on that of their declarations:
     a state goes by it."""
     results = []
+    parts = {query: min(join.queries) for join in deployment.joins for query in join.queries}
     for query in sorted(deployment.admitted, key=lambda query: query.name.lower()):
         plan = plan_of(deployment, query)
         _check_sources(plan, catalog)
@@ -122,8 +134,29 @@ def results_of(deployment: Deployment, catalog: Catalog) -> list[Result]:
                 "columns",
                 f"the query `{query.name}` has {len(query.columns)} columns, but its plan {len(plan.types)}",
             )
-        results.append(Result(query.name, query.columns, plan))
+        results.append(Result(query.name, query.columns, plan, part=parts.get(query.name, "")))
     return results
+
+
+def in_parts(
+    results: Sequence[Result],
+    catalog: Catalog,
+    cost: CostModel,
+    *,
+    engine: str = DUCKDB,
+    given: Mapping[str, str] = NO_PARTS,
+) -> list[Result]:
+    """Results, of which those of one part share a join on an engine; the parts of some are given."""
+    joining = [result for result in results if isinstance(chain_above(result.plan).base, Join)]
+    scans = whole_scans(_plans(joining), catalog)
+    plans = ((result.query, result.plan) for result in joining)
+    parts = {
+        member.query: name
+        for alike in families(plans, scans, tagged=engine == DUCKDB).joins
+        for name, part in parted(alike, cost, engine, given).items()
+        for member in part
+    }
+    return [replace(result, part=parts.get(result.query, "")) for result in results]
 
 
 def for_spark(deployment: Deployment) -> set[str]:
@@ -192,7 +225,9 @@ def woven_fragments(results: Sequence[Result], catalog: Catalog) -> Iterator[Fra
     Spark cannot compute by itself may still be a tree of one."""
     by_name = {result.query: result for result in results}
     scans = whole_scans(_plans(results), catalog, with_times=True)
-    found = families(((result.query, result.plan) for result in results), scans, tagged=False)
+    plans = ((result.query, result.plan) for result in results)
+    parts = {result.query: result.part for result in results}
+    found = families(plans, scans, tagged=False, parts=parts)
     woven: list[Family] = [tuple(each) for each in found.selects]
     woven += [tuple(filter(can_weave_window, family)) for family in found.aggregates]
     woven += [tuple(each) for each in found.joins if can_weave_join(each[0], by_name[each[0].query].plan)]

@@ -229,7 +229,8 @@ def _tagged(fragment: Fragment) -> TaggedPlans:
 @lru_cache(maxsize=8)  # all queries of a fragment may be asked for
 def _families(fragment: Fragment) -> Families:
     scans = {each.stream.lower(): row_by_row(each.plan).scan for each in fragment.inputs}
-    return families(((result.query, result.plan) for result in fragment.results), scans)
+    plans = ((result.query, result.plan) for result in fragment.results)
+    return families(plans, scans, parts={result.query: result.part for result in fragment.results})
 
 
 def _few(names: list[str]) -> str:

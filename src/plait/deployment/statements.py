@@ -6,6 +6,7 @@ workload and the cost model is taken from whoever planned.
 | streams | kind and sources as their plan says; rate, row bytes and basis as the cost model estimates |
 | operators | an engine that has unit costs; the state that the cost model estimates |
 | trees, shared joins | an engine that has unit costs |
+| shared joins | queries that can share one; what it takes in, keeps and makes as the cost model estimates |
 | sites, links | all that are declared (and links in use where none is), each once, with their limits |
 | unit costs | those of the cost model |
 
@@ -17,17 +18,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from math import isclose
 
+from plait.catalog import Catalog
 from plait.cost.model import CostModel, OperatorCost
 from plait.cost.network import Network, Resource, ResourceKind
 from plait.cost.recost import RELATIVE_TOLERANCE
 from plait.deployment.deployment import DeployedStream, Deployment, Operator, StreamKind
+from plait.deployment.weaving import plan_of, whole_scans
 from plait.plan.nodes import Node, StreamScan, TableScan, sources_of
+from plait.sharing.demands import demands, work_of
+from plait.sharing.joins import woven_join
 from plait.space import Input, OperatorKind, Step
 
 
-def false_statements(deployment: Deployment, network: Network, cost: CostModel) -> Iterator[str]:
+def false_statements(
+    deployment: Deployment, catalog: Catalog, network: Network, cost: CostModel
+) -> Iterator[str]:
     """What is stated otherwise than it is, in words."""
     if deployment.unit_costs != cost.unit_costs:
         yield f"the unit costs are not those of the profile {cost.unit_costs.profile}"
@@ -41,6 +49,21 @@ def false_statements(deployment: Deployment, network: Network, cost: CostModel) 
         if shared.engine not in shared.cores:
             queries = ", ".join(shared.queries)
             yield f"what {queries} share runs on {shared.engine}, which has no unit costs for it"
+    yield from _join_statements(deployment, catalog, cost)
+
+
+def _join_statements(deployment: Deployment, catalog: Catalog, cost: CostModel) -> Iterator[str]:
+    plans = {query.name: plan_of(deployment, query) for query in deployment.admitted}
+    scans = whole_scans(plans.values(), catalog)
+    for join in deployment.joins:
+        members = [woven_join(query, plans[query], scans) for query in join.queries]
+        able = [member for member in members if member is not None]
+        of = f"the join of {', '.join(join.queries)}"
+        if len(able) < len(members) or len({member.key for member in able}) > 1:
+            yield f"{of} is not one"
+            continue
+        work = asdict(work_of(demands(able, cost)))
+        yield from _differences(of, {name: (getattr(join, name), true) for name, true in work.items()})
 
 
 def _site_statements(deployment: Deployment, network: Network) -> Iterator[str]:

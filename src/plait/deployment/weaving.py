@@ -1,7 +1,8 @@
 """What the queries of a deployment have in common beyond equal operators: trees of windows, joins that differ
-in constants and ranges, and selections of rows. Each is computed once. Trees and joins are computed by the
-engine with which all queries that are connected by streams take the shortest time (`cost.sharing`), of those
-that can, unless the sites have not the cores for it; selections by the database."""
+in constants and ranges, and selections of rows. Each is computed once; of joins, those are that cost less as
+one (`sharing.parts`). Trees and joins are computed by the engine with which all queries that are connected by
+streams take the shortest time (`cost.sharing`), of those that can, unless the sites have not the cores for
+it; selections by the database."""
 
 from __future__ import annotations
 
@@ -11,8 +12,9 @@ from math import fsum
 from typing import Protocol, TypeAlias, TypeVar
 
 from plait.catalog import Catalog
+from plait.cost.model import CostModel
 from plait.cost.recost import RELATIVE_TOLERANCE
-from plait.cost.sharing import Family, Group, for_spark, reading_cores
+from plait.cost.sharing import Family, Group, JoinWork, for_spark, reading_cores
 from plait.cost.units import DUCKDB, SPARK
 from plait.deployment import charging
 from plait.deployment.charging import carriers, charged, sources_among
@@ -26,12 +28,14 @@ from plait.deployment.deployment import (
     StreamKind,
     Tree,
 )
-from plait.deployment.family_sizes import FamilyKind, FamilySize
+from plait.deployment.family_sizes import NO_WORK, FamilyKind, FamilySize
 from plait.deployment.native_lowering import is_in_milliseconds, is_native
 from plait.expressions.types import TIMESTAMP
 from plait.plan.nodes import Field, Node, StreamScan, scans_of, sources_of
+from plait.sharing.demands import demands, work_of
 from plait.sharing.families import Families, families
 from plait.sharing.joins import WovenJoin
+from plait.sharing.parts import parted
 from plait.sharing.patterns import Selection, selection_of
 from plait.sharing.trees import WovenAggregate
 
@@ -48,15 +52,15 @@ class _Woven(Protocol):
     def query(self) -> str: ...
 
 
-def woven(deployment: Deployment, catalog: Catalog) -> Deployment:
+def woven(deployment: Deployment, catalog: Catalog, cost: CostModel) -> Deployment:
     """The deployment with its trees, shared joins and selections, and charged for them."""
     plans = {query.name: plan_of(deployment, query) for query in deployment.admitted}
     needed = {query.name: deployment.operators_of(query) for query in deployment.admitted}
-    found = families(plans.items(), whole_scans(plans.values(), catalog))
+    found = _found(plans, catalog, cost)
     gathered = {kind: [*_at_sites(kind, members, needed)] for kind, members in _by_kind(found).items()}
     sites = {query: site for each in gathered.values() for site, queries in each for query in queries}
     carried = carriers(needed, sites)
-    family = _Making(deployment, carried)
+    family = _Making(deployment, carried, {each.query: each for join in found.joins for each in join}, cost)
     trees = [family.tree(*each) for each in gathered[FamilyKind.TREE]]
     joins = [family.join(*each) for each in gathered[FamilyKind.JOIN]]
     selections = [family.selection(*each) for each in gathered[FamilyKind.SELECTION]]
@@ -91,15 +95,25 @@ def has_cores(deployment: Deployment) -> bool:
     )
 
 
-def family_of(plans: Mapping[str, Node], catalog: Catalog) -> dict[str, charging.Family]:
+def family_members(
+    plans: Mapping[str, Node], catalog: Catalog, cost: CostModel
+) -> dict[str, charging.Member]:
     """Which family each query is in, of those that are in one, by name."""
-    found = families(plans.items(), whole_scans(plans.values(), catalog))
+    found = _found(plans, catalog, cost)
+    wanted = {each.query: each for join in found.joins for each in demands(join, cost)}
     return {
-        member.query: charging.Family(kind, number)
+        member.query: charging.Member(charging.Family(kind, number), wanted.get(member.query))
         for kind, of_kind in _by_kind(found).items()
         for number, family in enumerate(of_kind)
         for member in family
     }
+
+
+def _found(plans: Mapping[str, Node], catalog: Catalog, cost: CostModel) -> Families:
+    """The families of queries, with joins in parts that are worth it in the database."""
+    found = families(plans.items(), whole_scans(plans.values(), catalog))
+    found.joins = [part for alike in found.joins for part in parted(alike, cost).values()]
+    return found
 
 
 def _by_kind(found: Families) -> dict[FamilyKind, Sequence[Sequence[_Woven]]]:
@@ -187,20 +201,32 @@ def _at_sites(
 
 class _Making:
     """Makes trees, joins and selections of the operators that queries need at a site, some of which they
-    carry. They are in the database, until an engine is chosen."""
+    carry. They are in the database, until an engine is chosen. `joining` are the queries that join."""
 
-    def __init__(self, deployment: Deployment, carried: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        deployment: Deployment,
+        carried: Mapping[str, str],
+        joining: Mapping[str, WovenJoin],
+        cost: CostModel,
+    ) -> None:
         self._unit_costs = deployment.unit_costs
         self._carried = carried
+        self._joining = joining
+        self._cost = cost
 
     def tree(self, site: str, needed: _Needed) -> Tree:
         size = _size(FamilyKind.TREE, needed)
         return Tree(*self._common(site, needed, size), **asdict(size.size))
 
     def join(self, site: str, needed: _Needed) -> SharedJoin:
-        size = _size(FamilyKind.JOIN, needed)
+        work = work_of(demands([self._joining[query] for query in needed], self._cost))
+        size = _size(FamilyKind.JOIN, needed, work)
         return SharedJoin(
-            *self._common(site, needed, size), size.size.rate_rows_per_s, size.size.finals_per_s
+            *self._common(site, needed, size),
+            input_rows_per_s=size.size.rate_rows_per_s,
+            **asdict(work),
+            output_rows_per_s=size.size.finals_per_s,
         )
 
     def selection(self, site: str, needed: _Needed) -> SharedSelection:
@@ -226,10 +252,10 @@ class _Making:
         )
 
 
-def _size(kind: FamilyKind, needed: _Needed) -> FamilySize:
+def _size(kind: FamilyKind, needed: _Needed, work: JoinWork = NO_WORK) -> FamilySize:
     own = [each for operators in needed.values() for each in kind.own(operators)]
     sources = [each for operators in needed.values() for each in sources_among(operators)]
-    return FamilySize(kind).with_operators(own, sources)
+    return FamilySize(kind).with_operators(own, sources, work)
 
 
 def _queries_for_spark(

@@ -262,7 +262,7 @@ def _faults(workload: Workload, context: PlanningContext, result: PlanningResult
     deployment = result.deployment
     network = Network(workload.catalog)
     found = list(violations(deployment, workload, network, context.space))
-    found = found or list(false_statements(deployment, network, context.cost))
+    found = found or list(false_statements(deployment, workload.catalog, network, context.cost))
     if not found:
         document = tables_to_json(deployment)
         found = [*disagreements(document), *overloads(document)]

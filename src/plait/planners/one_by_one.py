@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from plait.cost.network import Network
 from plait.deployment.assembly import Assembly, Draft, UnreachableError
-from plait.deployment.charging import Charges, Family
+from plait.deployment.charging import Charges, Member
 from plait.deployment.deployment import DeployedQuery, sink_of
 from plait.plan.nodes import Join, walk_plan
 from plait.plan.signature import signature
@@ -22,7 +22,7 @@ from plait.planners.base import PlanningContext, PlanningResult, PlanningStatus
 from plait.planners.join_order import Order, longest_existing, smallest_first
 from plait.workload import Query, Workload
 
-NO_FAMILIES: Mapping[str, Family] = MappingProxyType({})
+NO_FAMILIES: Mapping[str, Member] = MappingProxyType({})
 NO_REFUSALS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -39,7 +39,7 @@ def plan_one_by_one(
     context: PlanningContext,
     *,
     share: bool,
-    families: Mapping[str, Family] = NO_FAMILIES,
+    families: Mapping[str, Member] = NO_FAMILIES,
     refused: Mapping[str, str] = NO_REFUSALS,
 ) -> PlanningResult:
     """`families` are those of queries, by name, that are charged as such; `refused` says why queries, by
@@ -65,7 +65,7 @@ def plan_one_by_one(
 
 
 class _Planning:
-    def __init__(self, context: PlanningContext, share: bool, families: Mapping[str, Family]) -> None:
+    def __init__(self, context: PlanningContext, share: bool, families: Mapping[str, Member]) -> None:
         charges = Charges(context.cost.unit_costs, families)
         self.assembly = Assembly(Network(context.catalog), context.cost, charges)
         self._context = context

@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from plait.deployment.weaving import family_of, has_cores, woven
+from plait.deployment.weaving import family_members, has_cores, woven
 from plait.planners.base import ALL_FEATURES, PlannerFeature, PlanningContext, PlanningResult
 from plait.planners.one_by_one import NO_FAMILIES, plan_one_by_one
 from plait.space import stream_of
@@ -43,9 +43,9 @@ class PlaitPlanner:
         refused: dict[str, str] = {}
         while True:
             asked = {name: plan for name, plan in plans.items() if name not in refused}
-            families = family_of(asked, context.catalog) if has_limits else NO_FAMILIES
+            families = family_members(asked, context.catalog, context.cost) if has_limits else NO_FAMILIES
             result = plan_one_by_one(workload, context, share=True, families=families, refused=refused)
-            result = replace(result, deployment=woven(result.deployment, context.catalog))
+            result = replace(result, deployment=woven(result.deployment, context.catalog, context.cost))
             is_final = len(result.deployment.refused) == len(refused)
             if is_final or has_cores(result.deployment):
                 return result

@@ -390,8 +390,8 @@ class Prepared:
 
 def _shared_queries(fragment: Fragment) -> list[SharedQuery]:
     return [
-        SharedQuery(result.query, result.plan, result.after_us, result.until_us, result.gives)
-        for result in fragment.results
+        SharedQuery(each.query, each.plan, each.after_us, each.part, each.until_us, each.gives)
+        for each in fragment.results
     ]
 
 

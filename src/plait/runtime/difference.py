@@ -354,6 +354,6 @@ def _tables_said(before: Fragment, after: Fragment) -> str:
 
 def _tables(fragment: Fragment) -> dict[str, frozenset[str]]:
     queries: Iterable[SharedQuery] = (
-        SharedQuery(result.query, result.plan, result.after_us) for result in fragment.results
+        SharedQuery(result.query, result.plan, result.after_us, result.part) for result in fragment.results
     )
     return state_tables([*queries], _scans(fragment))

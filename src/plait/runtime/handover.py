@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from plait.deployment.fragments import Fragment, Result
-from plait.deployment.lowering import shared_fragment
+from plait.cost.model import CostModel
+from plait.deployment.fragments import Fragment, Result, Way
+from plait.deployment.lowering import in_parts, shared_fragment
 from plait.rewrite import canonicalise
 from plait.runtime.changes import NOTHING_CARRIED, Carried, Merge
 from plait.runtime.outlets import Outlet
@@ -25,7 +26,7 @@ from plait.windows.stretches import Stretch
 
 def handed_over(now: QuerySet, merges: Sequence[Merge]) -> QuerySet:
     """The set whose queries go over to other fragments, from their moments on."""
-    coming = {merge.fragment: [_coming(now, *each) for each in merge.queries.items()] for merge in merges}
+    coming = {merge.fragment: _coming(now, merge) for merge in merges}
     turns = {result.query: result for results in coming.values() for result in results}
     staying = {each.name for each in now.fragments}
     new = [
@@ -56,8 +57,19 @@ def let_go(
     return replace(now, carried={**now.carried, **counted}).without_places(places, batches)
 
 
-def _coming(now: QuerySet, name: str, moment_us: int) -> Result:
-    """A query as the new place computes it."""
+def _coming(now: QuerySet, merge: Merge) -> list[Result]:
+    """Queries as the new place computes them. What they share there goes by what is declared: a start finds
+    the same."""
+    coming = [_result(now, *each) for each in merge.queries.items()]
+    if merge.way is not Way.SHARED:
+        return coming
+    there = next((each.results for each in now.fragments if each.name == merge.fragment), ())
+    given = {result.query: result.part for result in there}
+    catalog = now.workload.catalog
+    return in_parts([*there, *coming], catalog, CostModel(catalog), given=given)[len(there) :]
+
+
+def _result(now: QuerySet, name: str, moment_us: int) -> Result:
     query = now.workload.query(name)
     plan = stream_of(canonicalise(query.plan))
     turn_us = Beginning(moment_us).complete_from_us(plan)

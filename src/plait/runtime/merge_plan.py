@@ -28,6 +28,7 @@ from types import MappingProxyType
 from typing import Any
 
 from plait.catalog import Stream
+from plait.cost.model import CostModel
 from plait.deployment.fragments import Fragment, Result, Way
 from plait.deployment.lowering import arranged
 from plait.plan.nodes import RowWindow, Window, sources_of, walk_plan
@@ -130,7 +131,9 @@ class _Planning:
             ]
             on_spark = {name for name, home in self._homes.items() if home.way is not Way.SHARED}
             catalog = self._now.workload.catalog
-            for proposed in arranged(results, on_spark, catalog, together=how.together, engines=how.engines):
+            for proposed in arranged(
+                results, on_spark, catalog, CostModel(catalog), together=how.together, engines=how.engines
+            ):
                 if proposed.way is Way.SHARED:
                     self._merge_in_database(proposed)
                 else:

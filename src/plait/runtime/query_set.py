@@ -31,6 +31,7 @@ from typing import TypeAlias
 
 from plait import language
 from plait.catalog import Catalog, Sink
+from plait.cost.model import CostModel
 from plait.cost.network import Network
 from plait.deployment.beginning import begun
 from plait.deployment.deployment import DeployedQuery, Deployment
@@ -41,6 +42,7 @@ from plait.deployment.lowering import (
     check_engines,
     for_spark,
     fragment,
+    in_parts,
     results_of,
     shared_fragment,
     woven_fragments,
@@ -51,7 +53,7 @@ from plait.planners import driver
 from plait.quantity_text import counted
 from plait.runtime.changes import Addition, Carried
 from plait.runtime.outlets import Outlet, outlets_of
-from plait.statistics import NO_STATISTICS, Statistics
+from plait.statistics import NO_STATISTICS, Statistics, declared
 from plait.workload import Query, Workload
 
 # What was observed of the streams of a catalog, and of sub-plans of plans.
@@ -83,6 +85,12 @@ class Proposal:
     results: tuple[Result, ...]
     for_spark: frozenset[str]
     statistics: Statistics = NO_STATISTICS
+
+    @cached_property
+    def cost(self) -> CostModel:
+        """What they were planned with."""
+        catalog = self.workload.catalog
+        return CostModel(catalog, declared(catalog).with_(self.statistics))
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -240,7 +248,19 @@ class QuerySet:
         statistics, deployment = self._planned(workload, observed)
         _check_admitted(deployment.refused)
         results = tuple(results_of(deployment, loaded.catalog))
-        return Proposal(addition, workload, known, results, frozenset(for_spark(deployment)), statistics)
+        chosen = frozenset(for_spark(deployment))
+        return self._in_parts(Proposal(addition, workload, known, results, chosen, statistics))
+
+    def _in_parts(self, proposal: Proposal) -> Proposal:
+        """With the parts of joins that are there, for the queries to which they are worth it."""
+        there = {each.name: each.results for each in self.fragments}
+        parts: dict[str, str] = {}
+        for name, coming in self.joined_by(proposal).items():
+            given = {result.query: result.part for result in there[name]}
+            found = in_parts([*there[name], *coming], proposal.workload.catalog, proposal.cost, given=given)
+            parts |= {result.query: result.part for result in found}
+        placed = (replace(each, part=parts.get(each.query, each.part)) for each in proposal.results)
+        return replace(proposal, results=tuple(placed))
 
     def check_fits(self, proposal: Proposal, observed: Observed = _nothing_observed) -> None:
         """Refuse queries that sites and links cannot carry besides those that there are. What was accepted
@@ -319,7 +339,12 @@ class QuerySet:
         how = self.arrangement
         catalog = proposal.workload.catalog
         return arranged(
-            proposal.results, proposal.for_spark, catalog, together=how.together, engines=how.engines
+            proposal.results,
+            proposal.for_spark,
+            catalog,
+            proposal.cost,
+            together=how.together,
+            engines=how.engines,
         )
 
     def _fragment_for(self, proposed: Fragment, result: Result) -> Fragment | None:

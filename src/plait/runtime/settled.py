@@ -41,6 +41,7 @@ class SettledQuery:
     runs: str
     after_us: int | None
     sink: Sink
+    part: str = ""
     known_as: str | None = None
     plan: str = ""
     site: str | None = None
@@ -49,7 +50,7 @@ class SettledQuery:
 
     @property
     def result(self) -> Result:
-        return Result(self.name, self.columns, _parsed(self.runs), self.after_us)
+        return Result(self.name, self.columns, _parsed(self.runs), self.after_us, self.part)
 
     @property
     def query(self) -> Query:
@@ -74,15 +75,18 @@ class SettledTurn:
     columns: tuple[str, ...]
     runs: str
     after_us: int | None
+    part: str
     until_us: int | None
     gives: Stretch
 
     @classmethod
     def of(cls, result: Result) -> SettledTurn:
-        return cls(result.columns, _text(result.plan), result.after_us, result.until_us, result.gives)
+        runs = _text(result.plan)
+        return cls(result.columns, runs, result.after_us, result.part, result.until_us, result.gives)
 
     def result(self, query: str) -> Result:
-        return Result(query, self.columns, _parsed(self.runs), self.after_us, self.until_us, self.gives)
+        plan = _parsed(self.runs)
+        return Result(query, self.columns, plan, self.after_us, self.part, self.until_us, self.gives)
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> SettledTurn:
@@ -306,7 +310,9 @@ def restored(first: QuerySet, there: Settled, outlets: Mapping[str, Outlet]) -> 
 
 
 def _settled_query(result: Result, sink: Sink, known: tuple[str, Query] | None) -> SettledQuery:
-    computed = SettledQuery(result.query, result.columns, _text(result.plan), result.after_us, sink)
+    computed = SettledQuery(
+        result.query, result.columns, _text(result.plan), result.after_us, sink, result.part
+    )
     if known is None:
         return computed
     key, query = known

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 from plait.expressions.keeping import kept_for
 from plait.plan.nodes import Node, StreamScan, sources_of
-from plait.sharing.joins import WovenJoin, parted, woven_join
+from plait.sharing.joins import WovenJoin, woven_join
 from plait.sharing.selects import WovenSelect, woven_select
 from plait.sharing.trees import WovenAggregate, woven_aggregate
+
+# All queries that could share a join do.
+NO_PARTS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass
@@ -24,10 +28,14 @@ class Families:
 
 
 def families(
-    queries: Iterable[tuple[str, Node]], scans: Mapping[str, StreamScan], *, tagged: bool = True
+    queries: Iterable[tuple[str, Node]],
+    scans: Mapping[str, StreamScan],
+    *,
+    tagged: bool = True,
+    parts: Mapping[str, str] = NO_PARTS,
 ) -> Families:
     """The families of named canonical plans, over scans that have all columns that any plan reads; `tagged`
-    where rows can be (`patterns`)."""
+    where rows can be (`patterns`). Queries that could share a join do so if they are of one part."""
     selects: list[WovenSelect] = []
     aggregates: list[WovenAggregate] = []
     joins: list[WovenJoin] = []
@@ -43,8 +51,12 @@ def families(
                 joins.append(join)
             case None:
                 others.append(name)
-    worth_it = [part for family in _by_key(joins) for part in parted(family)]
-    return Families(_by_key(selects), _by_key(aggregates), worth_it, others)
+    return Families(
+        _alike(selects, _key),
+        _alike(aggregates, _key),
+        _alike(joins, lambda join: (join.key, parts.get(join.query))),
+        others,
+    )
 
 
 @kept_for
@@ -68,8 +80,12 @@ class _Keyed(Protocol):
 _Member = TypeVar("_Member", bound=_Keyed)
 
 
-def _by_key(members: Sequence[_Member]) -> list[list[_Member]]:
+def _key(member: _Keyed) -> Hashable:
+    return member.key
+
+
+def _alike(members: Sequence[_Member], by: Callable[[_Member], Hashable]) -> list[list[_Member]]:
     found: dict[Hashable, list[_Member]] = {}
     for member in members:
-        found.setdefault(member.key, []).append(member)
+        found.setdefault(by(member), []).append(member)
     return list(found.values())

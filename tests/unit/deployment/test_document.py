@@ -53,7 +53,7 @@ def test_the_keys_are_those_that_are_documented(document: dict[str, Any]) -> Non
             assert set(entry) == expected
     assert set(document["cost"]) == COST
     assert set(document["unit_costs"]) == {
-        "profile", "table_refresh_s", "engines", "trees", "micro_batch_s",
+        "profile", "table_refresh_s", "engines", "trees", "joins", "micro_batch_s",
     }  # fmt: skip
 
 

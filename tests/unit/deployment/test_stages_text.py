@@ -114,6 +114,29 @@ that gives the result
     )
 
 
+def test_why_queries_do_not_share_a_join() -> None:
+    streams = "".join(
+        f"CREATE STREAM {name} (k INT, v INT, at TIMESTAMP, WATERMARK FOR at AS at) WITH (rate = 100000);"
+        for name in "ab"
+    )
+    queries = "".join(
+        f"CREATE CONTINUOUS QUERY {name} AS SELECT a.at FROM a [RANGE {range_s} SECONDS], "
+        f"b [RANGE 10 SECONDS] WHERE a.k = b.k AND a.v = {v} AND b.v = {v + 50};"
+        for name, v, range_s in (("p", 1, 10), ("q", 2, 10), ("r", 1, 8))
+    )
+    session = plait.open_text(streams + queries)
+    reason = (
+        "3 queries join these streams likewise, in 2 joins: one for all would keep 40k instead of 40k rows, "
+        "make 800k instead of 400k combinations a second, and take 0.0556 instead of 0.0496 cores"
+    )
+    for name, others in (("p", "p, r"), ("q", "")):
+        text = str(session.explain(name))
+        assert reason in text
+        assert (f"one join serves {others};" in text) is bool(others)
+    assert "likewise" not in session.explain("p", engines="spark")  # one join there
+    assert "likewise" not in session.explain("p", planner="independent")
+
+
 def test_queries_that_run_together_are_told_apart() -> None:
     session = plait.open_text(
         f"""{CATALOG}

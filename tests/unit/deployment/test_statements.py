@@ -35,6 +35,10 @@ def in_link(**lie: Any) -> Change:
     return lambda d: replace(d, links=(replace(d.links[0], **lie), *d.links[1:]))
 
 
+def in_join(**lie: Any) -> Change:
+    return lambda d: replace(d, joins=(replace(d.joins[0], **lie), *d.joins[1:]))
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
@@ -48,6 +52,11 @@ def in_link(**lie: Any) -> Change:
         (in_operator(state_rows=0.0), "state_rows = 0.0"),
         (in_operator(state_bytes=1.0), "state_bytes = 1.0"),
         (in_operator(engine="magic"), "runs on magic"),
+        (in_join(engine="magic"), "runs on magic"),
+        (in_join(taken_rows_per_s=1.0), "taken_rows_per_s = 1.0"),
+        (in_join(kept_rows=1.0), "kept_rows = 1.0"),
+        (in_join(combinations_per_s=1.0), "combinations_per_s = 1.0"),
+        (in_join(queries=("pair", "totals")), "the join of pair, totals is not one"),
         (in_site(cores=1e9), "the site here"),
         (in_site(memory_bytes=10**15), "the site here"),
         (in_site(in_bytes_per_s=None), "the site here"),
@@ -66,6 +75,6 @@ def in_link(**lie: Any) -> Change:
 )
 def test_lies(change: Change, complaint: str, report: PlanReport, workload: Workload) -> None:
     network, cost = Network(workload.catalog), CostModel(workload.catalog)
-    assert list(false_statements(report.deployment, network, cost)) == []
-    found = list(false_statements(change(report.deployment), network, cost))
+    assert list(false_statements(report.deployment, workload.catalog, network, cost)) == []
+    found = list(false_statements(change(report.deployment), workload.catalog, network, cost))
     assert any(complaint in line for line in found), found

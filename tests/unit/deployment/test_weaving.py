@@ -35,6 +35,17 @@ CREATE CONTINUOUS QUERY two AS
   SELECT r.watts, a.code FROM readings r [RANGE 7 SECONDS], alarms a [RANGE 2 SECONDS]
   WHERE r.plug = a.plug AND r.plug = 2;
 """
+LARGE_JOINS = JOINS.replace("r.plug = 1", "r.watts > 1").replace("r.plug = 2", "r.watts > 2")
+# One join would make combinations that nobody wants: more than another costs in DuckDB, less than on Spark.
+PARTED = "".join(
+    f"CREATE STREAM {name} (k INT, v INT, at TIMESTAMP, WATERMARK FOR at AS at) WITH (rate = 100000);"
+    for name in "ab"
+) + "".join(
+    f"CREATE CONTINUOUS QUERY {name} AS SELECT a.v + {n} AS x "
+    "FROM a [RANGE 10 SECONDS], b [RANGE 10 SECONDS] "
+    f"WHERE a.k = b.k AND a.v = {v} AND b.v = {v + 50};"
+    for n, (name, v) in enumerate([("p", 1), ("q", 2), ("r", 1)])
+)
 SIZE = ("edges_per_s", "overlap", "groups", "finals_per_s", "rate_rows_per_s")
 BIG_SITE = "CREATE SITE big WITH (cores = 512);"
 MANY = 3_000_000  # rows a second
@@ -67,8 +78,35 @@ def test_joins_that_differ_in_constants_and_ranges_are_one() -> None:
     (join,) = report.deployment.joins
     assert join.queries == ("one", "two")
     assert join.input_rows_per_s == 1_010
+    assert join.taken_rows_per_s == pytest.approx(2 * 10.1)  # of a hundred plugs
+    assert join.kept_rows == pytest.approx(2 * (7 * 10 + 9 * 0.1))
+    assert join.combinations_per_s == pytest.approx(2 * 10 * 0.1 * (7 + 9))  # of each plug with itself
+    unit = report.deployment.unit_costs.joins["duckdb"]
+    expected = (
+        1_010 * unit.arriving_us
+        + join.taken_rows_per_s * unit.taken_us
+        + join.kept_rows * unit.kept_us
+        + join.combinations_per_s * unit.combination_us
+        + join.output_rows_per_s * unit.result_us
+    )
+    assert join.cores["duckdb"] == pytest.approx(expected / 1e6)
     assert join.cores["duckdb"] < join.cores["spark"]
     assert join.engine == "duckdb"
+
+
+def test_joins_are_in_parts_and_run_so() -> None:
+    """The plan lists the joins that run, each with the queries that share it."""
+    workload, report = planned(PARTED)
+    assert [join.queries for join in report.deployment.joins] == [("p", "r"), ("q",)]
+    (running,) = fragments(report.deployment, workload.catalog, together=True)
+    assert {result.query: result.part for result in running.results} == {"p": "p", "q": "q", "r": "p"}
+
+
+def test_on_spark_another_join_costs_more() -> None:
+    workload, report = planned(PARTED)
+    (running,) = fragments(report.deployment, workload.catalog, together=True, engines=Engines.SPARK)
+    assert running.way is Way.WOVEN
+    assert {result.part for result in running.results} == {"p"}
 
 
 def test_queries_by_themselves_have_neither() -> None:
@@ -81,7 +119,7 @@ def test_queries_by_themselves_have_neither() -> None:
     [("", MANY, Way.SHARED), (BIG_SITE, 1_000, Way.SHARED), (BIG_SITE, MANY, Way.WOVEN)],
 )
 def test_spark_takes_over_where_it_has_many_cores_and_rows(site: str, rate: int, way: Way) -> None:
-    workload, report = planned(WINDOWS + JOINS, site=site, rate=rate)
+    workload, report = planned(WINDOWS + LARGE_JOINS, site=site, rate=rate)
     running = fragments(report.deployment, workload.catalog, together=True)
     ways = {result.query: each.way for each in running for result in each.results}
     assert {name: ways[name] for name in ("tens", "sliding", "one", "two")} == dict.fromkeys(
@@ -94,7 +132,7 @@ def test_spark_takes_over_where_it_has_many_cores_and_rows(site: str, rate: int,
 def test_duckdb_computes_everything_if_it_is_to(together: bool) -> None:
     """Also what the plan has chosen Spark for, and what Spark's operators could compute."""
     planner = "plait" if together else "independent"
-    workload, report = planned(WINDOWS + JOINS, site=BIG_SITE, rate=MANY, planner=planner)
+    workload, report = planned(WINDOWS + LARGE_JOINS, site=BIG_SITE, rate=MANY, planner=planner)
     assert {each.engine for each in report.deployment.shared} == ({"spark"} if together else set())
     running = fragments(report.deployment, workload.catalog, together=together, engines=Engines.DUCKDB)
     assert {each.way for each in running} == {Way.SHARED}
@@ -144,6 +182,14 @@ def test_a_wrong_size_is_found_from_the_document_alone(changed: str) -> None:
     assert not list(disagreements(document))
     document["trees"][0][changed] *= 2
     assert any(f"trees/0/{changed}" in line for line in disagreements(document))
+
+
+@pytest.mark.parametrize("changed", ["input_rows_per_s", "output_rows_per_s", "kept_rows"])
+def test_a_wrong_size_of_a_join_is_found_from_the_document_alone(changed: str) -> None:
+    """What is kept is taken as it stands, but what follows from it is not."""
+    document = json.loads(json.dumps(planned(JOINS)[1].to_json()))
+    document["joins"][0][changed] *= 2
+    assert any(line.startswith("joins/0/") for line in disagreements(document))
 
 
 @pytest.mark.parametrize("kind", ["trees", "joins"])

@@ -65,6 +65,45 @@ def test_a_query_goes_where_its_streams_are_read() -> None:
     assert next(each for each in after.fragments if each.name == unchanged) in before.fragments
 
 
+MANY = "".join(
+    f"CREATE STREAM {name} (k INT, v INT, at TIMESTAMP, WATERMARK FOR at AS at) "
+    f"WITH (connector = 'files', path = '{name}', format = 'json', rate = 1000000);"
+    for name in "ab"
+)
+
+
+def pair(name: str, v: int) -> str:
+    return (
+        f"CREATE CONTINUOUS QUERY {name} AS SELECT a.at FROM a [RANGE 1 MINUTE], b [RANGE 1 MINUTE] "
+        f"WHERE a.k = b.k AND a.v = {v} AND b.v = {v + 50};"
+    )
+
+
+def parts(queries: QuerySet) -> dict[str, str]:
+    return {name: result.part for name, result in queries.results.items()}
+
+
+def test_a_query_shares_a_join_that_is_there_if_that_pays() -> None:
+    first = a_set(pair("p", 1), pair("q", 2), streams=MANY)
+    assert parts(first) == {"p": "p", "q": "q"}
+    more = added(first, pair("same", 2) + pair("another", 3))
+    assert parts(more) == {"p": "p", "q": "q", "same": "q", "another": "another"}
+    left = more.without(["q"], {"shared-0": 4})  # after which the part is named, which stays
+    assert parts(left) == {"p": "p", "same": "q", "another": "another"}
+    assert parts(added(left, pair("again", 2))) == {**parts(left), "again": "q"}
+
+
+def test_what_was_observed_decides_with_whom_a_query_shares_a_join() -> None:
+    slow = Statistics({(name, "rate"): Estimate(1.0, Basis.OBSERVED) for name in "ab"})
+    first = a_set(pair("p", 1), streams=MANY)
+    addition = Addition(Source("more.sql", pair("q", 2)), Path())
+    found = {}
+    for observed in (NO_STATISTICS, slow):
+        proposal = first.proposed(addition, lambda *_, observed=observed: observed)
+        found[observed is slow] = parts(first.with_added(proposal, {"q": 10}))
+    assert found == {False: {"p": "p", "q": "q"}, True: {"p": "p", "q": "p"}}
+
+
 def test_streams_that_are_read_apart_are_read_once_more() -> None:
     before = a_set(SUMS, OTHER)
     after = added(before, BOTH)

@@ -11,7 +11,6 @@ from tests.workloads.plans import FIELDS, plans
 from tests.workloads.predicates import PATIENT, terms_of
 
 import plait
-from plait import language
 from plait.deployment.fragments import Fragment
 from plait.deployment.lowering import fragments
 from plait.deployment.row_by_row import row_by_row
@@ -126,6 +125,17 @@ def test_joins_are_together_whatever_their_ranges_and_constants() -> None:
     assert names(together.joins) == ["q0 q1", "q2 q3", "q4", "q5"]
 
 
+def test_joins_of_different_parts_are_apart() -> None:
+    session = plait.open_text(
+        f"{DECLARATIONS} CREATE CONTINUOUS QUERY q AS {MEETING.format('1 MINUTE', '1 MINUTE')};"
+    )
+    plans = dict.fromkeys("abc", canonicalise(session.query("q").plan))
+    scans = whole_scans(plans.values(), session.workload.catalog)
+    assert names(families(plans.items(), scans).joins) == ["a b c"]
+    parts = {"a": "x", "b": "y", "c": "x"}
+    assert names(families(plans.items(), scans, parts=parts).joins) == ["a c", "b"]
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -187,7 +197,7 @@ def plan_of(member: WovenSelect | WovenAggregate | WovenJoin) -> Node:
         case WovenAggregate(_, key, selection, window, aggregates, shaped):
             rows = Window(selected(key.scan, selection), window)
             return finished(Aggregate(rows, key.keys, aggregates), shaped)
-        case WovenJoin(_, key, selections, ranges_us, shaped):
+        case WovenJoin(_, key, selections, ranges_us, shaped, _):
             inputs = tuple(
                 Window(selected(scan, selection), RangeWindow(range_us))
                 for scan, selection, range_us in zip(key.scans, selections, ranges_us, strict=True)
@@ -209,51 +219,3 @@ def finished(node: Node, shaped: Shaped) -> Node:
 
     terms = [*map(whole, shaped.shape.terms)]
     return Project(Filter(node, conjunction(terms)), tuple(map(whole, shaped.shape.expressions)))
-
-
-def _parts(*filters: str, on: str = "a.k = b.k", ranges_s: Sequence[int] = ()) -> list[set[str]]:
-    """Which of the queries with these filters are one join; they are called q0, q1, …"""
-    queries = "".join(
-        f"CREATE CONTINUOUS QUERY q{n} AS SELECT a.v, b.w FROM a [RANGE {range_s} SECONDS], "
-        f"b [RANGE 5 SECONDS] WHERE {on} AND {each};"
-        for n, (each, range_s) in enumerate(zip(filters, ranges_s or [5] * len(filters), strict=True))
-    )
-    declared = "".join(
-        f"CREATE STREAM {name} (k INT, v INT, w INT, at TIMESTAMP, WATERMARK FOR at AS at);" for name in "ab"
-    )
-    workload = language.load_text(declared + queries)
-    plans = {query.name: canonicalise(query.plan) for query in workload.queries.values()}
-    found = families(plans.items(), whole_scans(plans.values(), workload.catalog))
-    return [{member.query for member in family} for family in found.joins]
-
-
-def test_joins_are_parted_where_most_combinations_would_be_unwanted() -> None:
-    pairs = [f"a.v = {n} AND b.w = {n + 100}" for n in range(30)]
-    assert len(_parts(*pairs)) == 30
-    assert len(_parts(*pairs[:4])) == 1  # 16 combinations for 4 queries
-    few_on_one_side = [f"a.v = {n} AND b.w = {n % 2 + 100}" for n in range(30)]
-    assert len(_parts(*few_on_one_side)) == 1
-    some = [f"a.v = {n} AND b.w = {n % 6 + 100}" for n in range(30)]
-    assert sorted(map(len, _parts(*some))) == [5] * 6
-
-
-def test_equal_columns_are_one_choice() -> None:
-    keys = [f"a.k = {n}" for n in range(30)]  # and so b.k
-    assert len(_parts(*keys)) == 1
-    assert len(_parts(*(f"a.k = {n} AND b.w > {n}" for n in range(30)))) == 1
-    assert len(_parts(*(f"a.v + 1 > {n} AND b.w > {n}" for n in range(30)))) > 1
-    both = "a.k = b.k AND a.v = b.w"
-    assert len(_parts(*(f"a.k = {n} AND a.v = 100" for n in range(30)), on=both)) == 1
-
-
-def test_bounds_are_choices_too() -> None:
-    assert len(_parts(*(f"a.v > {n} AND b.w < {n}" for n in range(30)))) == 30
-    assert len(_parts(*(f"a.v > {n}" for n in range(30)))) == 1
-
-
-def test_rows_are_not_kept_for_long_for_queries_with_short_ranges() -> None:
-    each_its_own = [f"a.k = {n}" for n in range(20)]
-    assert _parts(*each_its_own, ranges_s=[60] * 19 + [86_400]) == [{f"q{n}" for n in range(19)}, {"q19"}]
-    assert len(_parts(*each_its_own, ranges_s=[60, *range(61, 80)])) == 1
-    all_the_same = ["a.k > b.w"] * 20
-    assert len(_parts(*all_the_same, ranges_s=[60] * 19 + [86_400])) == 1

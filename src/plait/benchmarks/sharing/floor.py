@@ -42,7 +42,7 @@ def database_s(folder: Path, windows: Sequence[aggregates.Windowed], *, batches:
     stream = catalog.stream(key)
     with TemporaryDirectory() as name, Database() as database:
         began = perf_counter()
-        queries = [SharedQuery(result.query, result.plan) for result in results]
+        queries = [SharedQuery(result.query, result.plan, part=result.part) for result in results]
         trunk = Trunk(queries, {key: stream}, {key: simple.scan}, Path(name) / "trunk.duckdb")
         sink = SharedSink(
             Path(name), results[0].columns, results[0].plan.types, [query.name for query in queries]

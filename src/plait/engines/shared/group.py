@@ -40,7 +40,6 @@ from plait.plan.signature import signature
 from plait.sharing import identity
 from plait.sharing.chains import comes_at_once, inputs_of
 from plait.sharing.families import families
-from plait.sharing.joins import JoinKey, WovenJoin, placed
 from plait.sharing.tagged import TaggedPlans
 from plait.sharing.trees import TreeKey, WovenAggregate, finest
 from plait.windows.beginnings import Beginning
@@ -49,12 +48,14 @@ from plait.windows.stretches import ALWAYS, Stretch
 
 @dataclass(frozen=True)
 class SharedQuery:
-    """A canonical plan, its name, and the moment after which it sees rows, if there is one. Of a query that
-    is handed over, a stretch of its rows is given, and rows of streams `until_us` are counted."""
+    """A canonical plan, its name, and the moment after which it sees rows, if there is one; `part` is that of
+    the queries that it shares a join with, of those that it could. Of a query that is handed over, a stretch
+    of its rows is given, and rows of streams `until_us` are counted."""
 
     name: str
     plan: Node
     after_us: int | None = None
+    part: str = ""
     until_us: int | None = None
     gives: Stretch = ALWAYS
 
@@ -78,8 +79,9 @@ Look: TypeAlias = Callable[[Database], Kept]
 
 class Group:
     """`name` begins the names of all tables. `scans` say which columns of the streams are handed over.
-    `parts` are those of queries that have one of what is shared (`State`). Operators of the group `before`,
-    which is open, go on as they are if they are of the same queries: a change concerns few of them."""
+    `parts` are those of queries that have rows in a join already: they stay there. Operators of the group
+    `before`, which is open, go on as they are if they are of the same queries: a change concerns few of
+    them."""
 
     def __init__(
         self,
@@ -91,7 +93,8 @@ class Group:
     ) -> None:
         starts = {query.name: query.after_us for query in queries if query.after_us is not None}
         gives = {query.name: query.gives for query in queries if query.gives != ALWAYS}
-        found = families(((query.name, query.plan) for query in queries), scans)
+        chosen = {query.name: parts.get(query.name, query.part) for query in queries}
+        found = families(((query.name, query.plan) for query in queries), scans, parts=chosen)
         self._made: dict[str, _Made] = {}
         self._before = {} if before is None else before._made
         self._unopened: list[_Opened] = []
@@ -100,16 +103,16 @@ class Group:
             for n, each in enumerate(found.selects)
         ]
         self._trees = [*self._woven_trees(f"{name}tree_", found.aggregates, starts, gives)]
-        self.parts: dict[str, str] = {}
+        self.parts = {member.query: chosen[member.query] for join in found.joins for member in join}
         self._joins = [
             self._operator(
                 SharedJoin,
-                f"{name}join_{identity.of_join(members[0].key)}_{identity.short(part)}",
+                f"{name}join_{identity.of_join(members[0].key)}_{identity.short(chosen[members[0].query])}",
                 members,
                 _own(starts, members),
                 _own(gives, members),
             )
-            for part, members in self._placed(found.joins, parts)
+            for members in found.joins
         ]
         by_plans = {*found.others}
         others = [query for query in queries if query.name in by_plans]
@@ -135,17 +138,6 @@ class Group:
         self._made[name] = _Made(operator, of)
         self._unopened.append(operator)
         return operator
-
-    def _placed(
-        self, joins: Sequence[Sequence[WovenJoin]], parts: Mapping[str, str]
-    ) -> Iterator[tuple[str, list[WovenJoin]]]:
-        by_key: dict[JoinKey, list[WovenJoin]] = {}
-        for member in chain.from_iterable(joins):
-            by_key.setdefault(member.key, []).append(member)
-        for alike in by_key.values():
-            for part, members in placed(alike, parts).items():
-                self.parts |= dict.fromkeys((member.query for member in members), part)
-                yield part, members
 
     def _woven_trees(
         self,

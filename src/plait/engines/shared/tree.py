@@ -13,8 +13,8 @@ number of queries or windows:
 
 What is needed of a group that has no rows in a range is nothing: it gives no row.
 
-A tree of fewer keys has its partials from a finer one's where these are much fewer than the rows, which every
-batch decides for itself.
+A tree of fewer keys has its partials from a finer one's where these are fewer than half of the rows, which
+every batch decides for itself: it has counted both.
 """
 
 from __future__ import annotations
@@ -55,8 +55,10 @@ from plait.windows.edges import Progression, united
 from plait.windows.partials import ROWS, Partial, PartialKind, partials_of
 from plait.windows.stretches import ALWAYS, Stretch
 
-# A coarser tree takes a finer one's partials if there are so many times as many rows.
-_WORTH_IT = 4
+# A coarser tree takes a finer one's partials if there are so many times as many rows. Either is grouped by
+# one statement; a partial takes 1 to 1.5 times as long as a row, and less where rows have to find who wants
+# them first (docs/decisions/0026). That is a ratio of two costs of one engine: no profile changes it.
+_WORTH_IT = 2
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,7 @@ class Tree:
         return f"{self._name}_taken"
 
     def has_fewer_than(self, database: Database, rows: str) -> bool:
-        """Whether this batch's partials are much fewer than its rows."""
+        """Whether this batch's partials are so few that they cost less than its rows."""
         ((is_so,),) = database.fetch(
             f"SELECT {_WORTH_IT} * (SELECT count(*) FROM {self._taken}) < (SELECT count(*) FROM {rows})"
         )
