@@ -104,7 +104,11 @@ def test_a_life_on_spark_in_which_fragments_end(
     def started() -> plait.Running:
         session = plait.open(tmp_path / "a.sql", spark=spark)
         return session.run(
-            engines="spark", state=tmp_path / "state", results=tmp_path / "results", trigger_seconds=0.1
+            engines="spark",
+            state=tmp_path / "state",
+            results=tmp_path / "results",
+            trigger_seconds=0.1,
+            merge=False,
         )
 
     def select(name: str, stream: str, k: int) -> str:
