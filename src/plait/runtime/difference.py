@@ -202,7 +202,7 @@ class StateInView:
         ).deployment
         before = _cost(now.workload, planner)
         after = everything.cost if not dropped else _cost(then.workload, planner)
-        sharing = _sharing(everything, {query.name for query in then.workload.queries.values()})
+        sharing = _sharing(everything, then)
         places = {result.query: each for each in then.fragments for result in each.results}
         return Difference(
             tuple(
@@ -258,8 +258,10 @@ def _cost(workload: Workload, planner: str) -> Cost | None:
     return driver.plan(workload, planner).deployment.cost if workload.queries else None
 
 
-def _sharing(everything: Deployment, wanted: set[str]) -> dict[str, tuple[str, ...]]:
-    """The queries that something is computed for once, for each. That a stream is read once is not meant."""
+def _sharing(everything: Deployment, then: QuerySet) -> dict[str, tuple[str, ...]]:
+    """The queries that something is computed for once, for each. That a stream is read once is not meant.
+    With whom a query shares a join is known; the rest is as if all were planned together."""
+    wanted = {query.name for query in then.workload.queries.values()}
     groups = {
         everything.users[operator.id]
         for operator in everything.operators
@@ -267,7 +269,13 @@ def _sharing(everything: Deployment, wanted: set[str]) -> dict[str, tuple[str, .
         and operator.kind is not OperatorKind.PROJECT
         and len(everything.users[operator.id]) > 1
     }
-    groups |= {frozenset(each.queries) for each in everything.shared}
+    groups |= {frozenset(each.queries) for each in (*everything.trees, *everything.selections)}
+    parts: dict[tuple[str, str], set[str]] = {}
+    for each in then.fragments:
+        for result in each.results:
+            if result.part:
+                parts.setdefault((each.name, result.part), set()).add(result.query)
+    groups |= {frozenset(queries) for queries in parts.values()}
     found: dict[str, set[str]] = {}
     for users in groups:
         for name in users & wanted:
