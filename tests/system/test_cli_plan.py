@@ -28,7 +28,7 @@ def test_json_is_the_plan_document(capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(capsys.readouterr().out)
     assert run(["plan", AIRLINE, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["operators"] == document["operators"]
-    assert document["version"] == 2
+    assert document["version"] == 3
     assert document["planner"] == "plait"
     assert {query["name"] for query in document["queries"]} >= {"gate_12", "cold_demand"}
 

@@ -121,8 +121,9 @@ class Tree(Shared):
 @dataclass(frozen=True)
 class SharedJoin(Shared):
     """Joins that are one, by the greatest ranges: rows that arrive, what `cost.sharing.JoinWork` says, and
-    rows that queries get."""
+    rows that queries get. `part` is the same for those at other sites that would be one with it."""
 
+    part: str
     input_rows_per_s: float
     taken_rows_per_s: float
     kept_rows: float

@@ -125,7 +125,7 @@ def results_of(deployment: Deployment, catalog: Catalog) -> list[Result]:
     """What the admitted queries are to give, in an order that does not depend on that of their declarations:
     a state goes by it."""
     results = []
-    parts = {query: min(join.queries) for join in deployment.joins for query in join.queries}
+    parts = {query: join.part for join in deployment.joins for query in join.queries}
     for query in sorted(deployment.admitted, key=lambda query: query.name.lower()):
         plan = plan_of(deployment, query)
         _check_sources(plan, catalog)

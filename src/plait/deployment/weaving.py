@@ -35,7 +35,7 @@ from plait.plan.nodes import Field, Node, StreamScan, scans_of, sources_of
 from plait.sharing.demands import demands, work_of
 from plait.sharing.families import Families, families
 from plait.sharing.joins import WovenJoin
-from plait.sharing.parts import parted
+from plait.sharing.parts import part_name, parted
 from plait.sharing.patterns import Selection, selection_of
 from plait.sharing.trees import WovenAggregate
 
@@ -60,7 +60,7 @@ def woven(deployment: Deployment, catalog: Catalog, cost: CostModel) -> Deployme
     gathered = {kind: [*_at_sites(kind, members, needed)] for kind, members in _by_kind(found).items()}
     sites = {query: site for each in gathered.values() for site, queries in each for query in queries}
     carried = carriers(needed, sites)
-    family = _Making(deployment, carried, {each.query: each for join in found.joins for each in join}, cost)
+    family = _Making(deployment, carried, found.joins, cost)
     trees = [family.tree(*each) for each in gathered[FamilyKind.TREE]]
     joins = [family.join(*each) for each in gathered[FamilyKind.JOIN]]
     selections = [family.selection(*each) for each in gathered[FamilyKind.SELECTION]]
@@ -201,18 +201,19 @@ def _at_sites(
 
 class _Making:
     """Makes trees, joins and selections of the operators that queries need at a site, some of which they
-    carry. They are in the database, until an engine is chosen. `joining` are the queries that join."""
+    carry. They are in the database, until an engine is chosen. `joins` are queries that share one."""
 
     def __init__(
         self,
         deployment: Deployment,
         carried: Mapping[str, str],
-        joining: Mapping[str, WovenJoin],
+        joins: Sequence[Sequence[WovenJoin]],
         cost: CostModel,
     ) -> None:
         self._unit_costs = deployment.unit_costs
         self._carried = carried
-        self._joining = joining
+        self._joining = {member.query: member for join in joins for member in join}
+        self._parts = {member.query: part_name(join) for join in joins for member in join}
         self._cost = cost
 
     def tree(self, site: str, needed: _Needed) -> Tree:
@@ -224,6 +225,7 @@ class _Making:
         size = _size(FamilyKind.JOIN, needed, work)
         return SharedJoin(
             *self._common(site, needed, size),
+            part=self._parts[next(iter(needed))],
             input_rows_per_s=size.size.rate_rows_per_s,
             **asdict(work),
             output_rows_per_s=size.size.finals_per_s,

@@ -231,7 +231,7 @@ class StateInView:
         )
         before = self._cost(now.workload)
         after = everything.cost if not dropped else self._cost(then.workload)
-        sharing = _sharing(everything, {query.name for query in then.workload.queries.values()})
+        sharing = _sharing(everything, then)
         places = {name: each for name, (each, _) in then.places.items()}
         return Difference(
             tuple(
@@ -303,8 +303,10 @@ class StateInView:
 _KEPT_FOR_LAST_ROWS = "all is kept until the last rows of what is handed over are given"
 
 
-def _sharing(everything: Deployment, wanted: set[str]) -> dict[str, tuple[str, ...]]:
-    """The queries that something is computed for once, for each. That a stream is read once is not meant."""
+def _sharing(everything: Deployment, then: QuerySet) -> dict[str, tuple[str, ...]]:
+    """The queries that something is computed for once, for each. That a stream is read once is not meant.
+    With whom a query shares a join is known; the rest is as if all were planned together."""
+    wanted = {query.name for query in then.workload.queries.values()}
     groups = {
         everything.users[operator.id]
         for operator in everything.operators
@@ -312,7 +314,13 @@ def _sharing(everything: Deployment, wanted: set[str]) -> dict[str, tuple[str, .
         and operator.kind is not OperatorKind.PROJECT
         and len(everything.users[operator.id]) > 1
     }
-    groups |= {frozenset(each.queries) for each in everything.shared}
+    groups |= {frozenset(each.queries) for each in (*everything.trees, *everything.selections)}
+    parts: dict[tuple[str, str], set[str]] = {}
+    for each in then.fragments:
+        for result in each.results:
+            if result.part:
+                parts.setdefault((each.name, result.part), set()).add(result.query)
+    groups |= {frozenset(queries) for queries in parts.values()}
     found: dict[str, set[str]] = {}
     for users in groups:
         for name in users & wanted:

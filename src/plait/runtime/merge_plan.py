@@ -117,7 +117,8 @@ class _Planning:
 
     def plan(self) -> MergePlan:
         how = self._now.arrangement
-        if how.together and (len(self._now.fragments) > 1 or self._now.silent):
+        # What was begun with has come together.
+        if how.together and self._now.changes and (len(self._now.fragments) > 1 or self._now.silent):
             results = [
                 Result(
                     each.name,

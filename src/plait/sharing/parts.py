@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Protocol
 
 from plait.cost.model import CostModel
 from plait.cost.sharing import MICROSECONDS, JoinWork, join_cores, reading_cores
@@ -47,8 +48,7 @@ def parted(
     given: Mapping[str, str] = NO_PARTS,
 ) -> dict[str, list[WovenJoin]]:
     """Queries of one key in parts that are a join each on an engine, by the parts' names. Those that are
-    given parts stay there, whoever else comes; a new part is named after the first of its queries by name.
-    """
+    given parts stay there, whoever else comes."""
     wanted = demands(members, cost)
     part_of = partial(_Part, wanted[0].streams, engine, cost.unit_costs)
     there: dict[str, _Part] = {}
@@ -63,11 +63,21 @@ def parted(
     if not there and everything.price < sum(part.price for part in parts):
         parts = [everything]
     names = {demand.query: name for name, part in there.items() for demand in part.demands}
-    names |= {demand.query: part.first for part in parts for demand in part.demands}
+    names |= {demand.query: part_name(part.demands) for part in parts for demand in part.demands}
     found: dict[str, list[WovenJoin]] = {}
     for member in members:
         found.setdefault(names[member.query], []).append(member)
     return found
+
+
+class _Named(Protocol):
+    @property
+    def query(self) -> str: ...
+
+
+def part_name(queries: Iterable[_Named]) -> str:
+    """What a new part of these queries is called."""
+    return min(each.query for each in queries)
 
 
 class _Part:
@@ -83,10 +93,6 @@ class _Part:
         self.demands: list[Demand] = []
         self.price = 0.0
         self.add(queries)
-
-    @property
-    def first(self) -> str:
-        return min(demand.query for demand in self.demands)
 
     @property
     def wanted_rows(self) -> Iterator[tuple[int, int]]:
@@ -119,7 +125,7 @@ def _gone_together(
     wanting = defaultdict[tuple[int, int], deque[_Part]](lambda: deque(maxlen=_LOOKED_AT))
     for part in parts:
         _note(part, part, wanting)
-    for part in sorted(coming, key=lambda each: (each.price, each.first)):
+    for part in sorted(coming, key=lambda each: (each.price, part_name(each.demands))):
         looked_at = {other: None for rows in part.wanted_rows for other in wanting[rows]}
         if parts:
             looked_at[min(parts, key=lambda each: each.price)] = None
