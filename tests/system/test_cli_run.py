@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 from tests.patience import wait_until
 
-from plait.api import Session
+from plait.api import Merged, Session
 from plait.cli import run
 from plait.deployment.fragments import Way
 from plait.errors import ExternalError, PlaitError, UserError
@@ -49,6 +49,7 @@ class MadeUpRun:
     asked: dict[str, Any] = field(default_factory=dict)
     on_poll: Callable[[], None] = lambda: None
     stopped: bool = False
+    merged_at_start: Merged = field(default_factory=lambda: Merged((), {}))
 
     @property
     def has_ended(self) -> bool:
@@ -114,6 +115,7 @@ def test_what_is_asked_for(made_up: MadeUpRun) -> None:
         "for_seconds": 120.0,
         "trigger_seconds": 0.5,
         "most_rows": MOST_ROWS,
+        "merge": True,
         "retain": "7d",
         "compact": "10min",
         "master": "local[1]",
@@ -133,6 +135,7 @@ def test_the_defaults(made_up: MadeUpRun) -> None:
         "for_seconds": None,
         "trigger_seconds": 1.0,
         "most_rows": MOST_ROWS,
+        "merge": True,
         "retain": None,
         "compact": None,
         "master": None,
