@@ -113,11 +113,11 @@ SAMPLE = samples.Sample(
 )
 
 
-def test_lives_are_compared_by_what_they_took_at_most() -> None:
+def test_lives_are_compared_by_what_they_took_in_the_end() -> None:
     lives = [
         replace(SAMPLE, life=life, second=5.0 * sample, java_mb=java_mb, threads=life)
-        for life, most_mb in enumerate((400, 1_000, 1_000, 1_100, 1_000, 1_050))
-        for sample, java_mb in enumerate((100, most_mb, 200))
+        for life, last_mb in enumerate((400, 1_000, 1_000, 1_100, 1_000, 1_050))
+        for sample, java_mb in enumerate((9_000, *[last_mb] * 11, 2 * last_mb))
     ]
     cut_short = replace(SAMPLE, life=9, java_mb=9_000)
     report = Report("endurance", False)
