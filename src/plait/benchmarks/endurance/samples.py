@@ -200,7 +200,8 @@ def whole_lives(samples: Sequence[Sample]) -> list[list[Sample]]:
 
 
 def _in_the_end(life: Sequence[Sample], name: str) -> float:
-    return median(getattr(sample, name) for sample in life[-LAST_SAMPLES:])
+    values: list[float] = [getattr(sample, name) for sample in life[-LAST_SAMPLES:]]
+    return median(values)
 
 
 def _times(lives: Sequence[Sequence[Sample]], report: Report) -> None:
