@@ -14,6 +14,7 @@ from plait.cli.invocation import (
     FileName,
     Invocation,
     OneOf,
+    interrupted_by_term,
     output_option,
     say_step,
     write_json,
@@ -97,7 +98,8 @@ def command(
     for file in (output, None if as_json else json_file):
         if file is not None and not Path(file).absolute().parent.is_dir():
             raise ExternalError("output", f"cannot write {file}: there is no folder {Path(file).parent}")
-    reports = {each: BENCHMARKS[each].run(quick, say_step) for each in chosen}
+    with interrupted_by_term():
+        reports = {each: BENCHMARKS[each].run(quick, say_step) for each in chosen}
     documents = [report.to_json() for report in reports.values()]
     if json_file is not None:
         document = documents[0] if name is not None else {"benchmarks": documents}

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from types import FrameType
+from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -212,6 +214,20 @@ def is_terminal(stream: IO[str] | None) -> bool:
 def notify(notices: Iterable[Notice]) -> None:
     for notice in notices:
         click.echo(notice.render(), err=True)
+
+
+@contextmanager
+def interrupted_by_term() -> Iterator[None]:
+    """SIGTERM ends what goes on as Ctrl-C does: what was begun is put away."""
+
+    def on_signal(_number: int, _frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, on_signal)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def say_step(step: str) -> None:

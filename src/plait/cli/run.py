@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from threading import Event
 from time import monotonic, sleep
 from types import FrameType
-from typing import NoReturn
 
 import click
 
@@ -23,6 +22,7 @@ from plait.cli.invocation import (
     files_argument,
     folder_option,
     format_or_json,
+    interrupted_by_term,
     is_terminal,
     json_option,
     open_session,
@@ -139,7 +139,7 @@ def command(
     """
     output_format = format_or_json(context, output_format, as_json)
     with open_session(files) as session:
-        with _interrupted_by_term(), nullcontext() if quiet else progress("starting Spark", takes_long=True):
+        with interrupted_by_term(), nullcontext() if quiet else progress("starting Spark", takes_long=True):
             running = session.run(
                 planner,
                 engines=engines,
@@ -254,20 +254,6 @@ def _stop_signals() -> Iterator[Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-@contextmanager
-def _interrupted_by_term() -> Iterator[None]:
-    """SIGTERM ends a start as Ctrl-C does: what was begun is put away."""
-
-    def on_signal(_number: int, _frame: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, on_signal)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _going_on(files: tuple[str, ...], planner: str, engines: str, state: str, results: str) -> str:

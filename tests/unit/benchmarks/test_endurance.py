@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -19,6 +21,7 @@ from plait.benchmarks.endurance.ledger import Change, Ledger
 from plait.benchmarks.endurance.workload import READINGS_PER_S, Declared, Feeder, Queries, streams_sql
 from plait.benchmarks.machine import open_files, processes_below
 from plait.benchmarks.report import Report
+from plait.cli import INTERRUPTED
 
 START = datetime(2026, 1, 1, 12)
 ONE, TWO, THREE = (Declared(name, "SELECT plug FROM alarms") for name in ("one", "two", "three"))
@@ -113,11 +116,11 @@ SAMPLE = samples.Sample(
 )
 
 
-def test_lives_are_compared_by_what_they_took_at_most() -> None:
+def test_lives_are_compared_by_what_they_took_in_the_end() -> None:
     lives = [
         replace(SAMPLE, life=life, second=5.0 * sample, java_mb=java_mb, threads=life)
-        for life, most_mb in enumerate((400, 1_000, 1_000, 1_100, 1_000, 1_050))
-        for sample, java_mb in enumerate((100, most_mb, 200))
+        for life, last_mb in enumerate((400, 1_000, 1_000, 1_100, 1_000, 1_050))
+        for sample, java_mb in enumerate((9_000, *[last_mb] * 11, 2 * last_mb))
     ]
     cut_short = replace(SAMPLE, life=9, java_mb=9_000)
     report = Report("endurance", False)
@@ -141,6 +144,19 @@ def test_processes_are_found_with_what_they_take() -> None:
         parent.communicate(b"\n")
     assert processes_below(parent.pid) == {}
     assert open_files(parent.pid) == 0
+
+
+def test_who_is_ended_leaves_nothing_behind(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "plait", "bench", "endurance", "--quick"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) as bench:
+        wait_until(lambda: len(processes_below(bench.pid)) == 2)
+        (system,) = processes_below(bench.pid).keys() - {bench.pid}
+        bench.send_signal(signal.SIGTERM)
+        _, said = bench.communicate()
+    assert bench.returncode == INTERRUPTED, said
+    assert processes_below(system) == {}
+    assert [*tmp_path.glob("plait-endurance-*")] == []
 
 
 @pytest.mark.slow

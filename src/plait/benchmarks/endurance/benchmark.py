@@ -53,7 +53,11 @@ class EnduranceBenchmark:
     def run(self, quick: bool, observer: Observer) -> Report:
         report = Report(self.name, quick)
         folder = Path(mkdtemp(prefix="plait-endurance-"))
-        _endure(folder, self.extents[quick], self.queries, observer, report)
+        try:
+            _endure(folder, self.extents[quick], self.queries, observer, report)
+        except KeyboardInterrupt:
+            rmtree(folder, ignore_errors=True)
+            raise
         if all(claim.holds for claim in report.claims):
             rmtree(folder, ignore_errors=True)
         else:

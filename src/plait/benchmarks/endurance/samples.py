@@ -1,9 +1,11 @@
 """What a system takes, looked at every five seconds, and whether that stays as it is.
 
-Memory, open files and threads begin anew with each life, so lives are compared with lives: of each the
-greatest value counts, and the lives fall into thirds. The first is for warming up; steady means that the last
-is not above the second by more than `STEADY`, in the mean. A life that was cut short at its start says
-nothing and is left out.
+Memory, open files and threads begin anew with each life, so lives are compared with lives: of each the last
+minute counts, before it was killed, and the lives fall into thirds. The first is for warming up; steady means
+that the last is not above the second by more than `STEADY`, in the mean. A life that was cut short at its
+start says nothing and is left out.
+
+Of a minute it is the median: a process that Java has just forked has all of Java's memory for a moment.
 """
 
 from __future__ import annotations
@@ -21,8 +23,10 @@ from plait.benchmarks.machine import files_below, open_files, processes_below
 from plait.benchmarks.report import Claim, Report
 from plait.errors import PlaitError
 from plait.picture.chart import Chart, Series
+from plait.runtime.exchange import BESIDE
 
 SAMPLE_EVERY_S = 5.0
+LAST_SAMPLES = 12
 STEADY = 1.15
 
 
@@ -110,8 +114,9 @@ def _sample(
     parts = dict.fromkeys(_PARTS, 0)
     state_files = 0
     for path, size in files_below(system.state):
-        parts[_part(path)] += size
-        state_files += 1
+        if BESIDE not in path.parts:  # there are results, while files of theirs are merged
+            parts[_part(path)] += size
+            state_files += 1
     results = [size for _, size in files_below(system.results)]
     return Sample(
         life=life,
@@ -164,7 +169,7 @@ def describe(samples: Sequence[Sample], report: Report) -> None:
     lives = whole_lives(samples)
     names = [each.name for each in fields(Sample) if each.name not in ("life", "second", "batch_s", "lag_s")]
     for name in ("memory_mb", "state_mb", *names):
-        second, last = _thirds([max(getattr(sample, name) for sample in life) for life in lives])
+        second, last = _thirds([_in_the_end(life, name) for life in lives])
         report.figures |= {
             f"{name}_second_third": round(second, 3),
             f"{name}_last_third": round(last, 3),
@@ -192,6 +197,11 @@ def whole_lives(samples: Sequence[Sample]) -> list[list[Sample]]:
     lives = [[s for s in samples if s.life == life] for life in sorted({s.life for s in samples})]
     longest = max(len(life) for life in lives)
     return [life for life in lives if 2 * len(life) >= longest]
+
+
+def _in_the_end(life: Sequence[Sample], name: str) -> float:
+    values: list[float] = [getattr(sample, name) for sample in life[-LAST_SAMPLES:]]
+    return median(values)
 
 
 def _times(lives: Sequence[Sequence[Sample]], report: Report) -> None:
