@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from errno import ENOSPC
@@ -151,7 +152,9 @@ def test_a_refused_change_leaves_other_fragments_alone(tmp_path: Path, spark: Sp
         for number in range(count):
             at = [NOON.replace(tzinfo=UTC) + timedelta(seconds=number)] * 2_000
             rows = pa.table({"v": pa.array(range(2_000), pa.int32()), "at": pa.array(at)})
-            pq.write_table(rows, tmp_path / name / f"{number:02}.parquet")
+            file = tmp_path / name / f"{number:02}.parquet"
+            pq.write_table(rows, file)
+            os.utime(file, (number, number))  # files are read in the order of their times
     streams = "".join(
         f"CREATE STREAM {name} (v INT, at TIMESTAMP, WATERMARK FOR at AS at) WITH (connector = 'files', "
         f"path = '{tmp_path / name}', format = 'parquet', files_per_batch = 1);"
