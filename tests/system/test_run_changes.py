@@ -169,11 +169,7 @@ def test_a_refused_change_leaves_other_fragments_alone(tmp_path: Path, spark: Sp
     refused = f"CREATE CONTINUOUS QUERY z INTO '{tmp_path / 'foreign'}' AS SELECT v FROM a WHERE v > 3;"
     session = plait.open_text(sql, spark=spark)
     with session.run(state=tmp_path / "state", results=tmp_path / "results", trigger_seconds=0) as running:
-
-        def batches() -> int:
-            return next(query.batches for query in running.progress().queries if query.name == "b0")
-
-        while batches() < 40:
+        while running.batches("b0") < 40:
             with pytest.raises(PlaitError, match="foreign"):
                 running.add_text(refused)
             assert running.error is None

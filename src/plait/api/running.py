@@ -64,6 +64,11 @@ class Running:
         self._run.write_statistics()
         return analyse(self._state, query)
 
+    def batches(self, query: str) -> int:
+        """How many micro-batches are done where a query is computed. One that was added is live when there is
+        one more than `add` left behind."""
+        return self._run.batches(query)
+
     def whole_batch_seconds(self) -> dict[str, dict[int, float]]:
         """How long recent micro-batches took with all that Spark does around them, by what ran them and their
         numbers."""

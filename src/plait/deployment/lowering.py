@@ -148,14 +148,19 @@ def in_parts(
 ) -> list[Result]:
     """Results, of which those of one part share a join on an engine; the parts of some are given."""
     joining = [result for result in results if isinstance(chain_above(result.plan).base, Join)]
+    # Where nobody comes to, nothing changes.
+    changing = {sources_of(result.plan) for result in joining if result.query not in given}
+    joining = [result for result in joining if sources_of(result.plan) in changing]
     scans = whole_scans(_plans(joining), catalog)
     plans = ((result.query, result.plan) for result in joining)
     parts = {
         member.query: name
         for alike in families(plans, scans, tagged=engine == DUCKDB).joins
+        if any(member.query not in given for member in alike)
         for name, part in parted(alike, cost, engine, given).items()
         for member in part
     }
+    parts = {**given, **parts}
     return [replace(result, part=parts.get(result.query, "")) for result in results]
 
 

@@ -111,6 +111,22 @@ def literal_to_duckdb(literal: Literal) -> str:
             return f"TIMESTAMP '{timestamp_text(value)}'"
 
 
+def literal_text(literal: Literal) -> str | None:
+    """The value as a text that a cast to its type reads; NULL is None."""
+    value = literal.value
+    match value, literal.type.kind:
+        case (None, _):
+            return None
+        case (_, Kind.DECIMAL):
+            return f"{value:f}"
+        case (float(), _):
+            return repr(value)
+        case (int(), Kind.TIMESTAMP):
+            return timestamp_text(value)
+        case _:
+            return str(value)
+
+
 def _bind(variable: str, value: str, body: str) -> str:
     return f"list_transform([{value}], lambda {variable}: {body})[1]"
 

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from plait.errors import InternalError
+from plait.expressions.keeping import kept
 from plait.plan.format import format_plans
 from plait.plan.invariants import check_rewrite
 from plait.plan.nodes import Node
@@ -80,6 +81,12 @@ def canonicalise(plan: Node, merger: Merger | None = None) -> Node:
 
     With a `merger` shared by many plans, equal sub-plans of all of them become the same objects.
     """
+    form = _canonical(plan)
+    return form if merger is None else merger.merge(form)
+
+
+@kept
+def _canonical(plan: Node) -> Node:
     with deeper_recursion():
         for _ in range(MAX_ROUNDS):
             before = plan
@@ -89,7 +96,7 @@ def canonicalise(plan: Node, merger: Merger | None = None) -> Node:
                     check_rewrite(rule.__name__, plan, after)
                     plan = after
             if plan == before:
-                return plan if merger is None else merger.merge(plan)
+                return plan
     raise InternalError(
         "rewrite",
         f"the plan still changes after {MAX_ROUNDS} rounds of rewriting",

@@ -346,11 +346,16 @@ class Assembly:
             else:
                 sink = sink_for(queries.sinks[result.query], outlet, self._state.key, self._write_frame)
                 own[result.query] = _opened(sink, self._opened)
+        open_already = {sink.folder: sink for run in self.fragments for sink in run.publisher.shared}
         shared = []
         for (folder, _), members in sharing.items():
             first, names = members[0], [outlet.query for outlet in members]
-            results_folder.claim(folder, self._state.key, first.owner)
-            shared.append((frozenset(names), SharedSink(folder, first.columns, first.types, names)))
+            if folder in open_already:
+                sink = open_already[folder].of(names)
+            else:
+                results_folder.claim(folder, self._state.key, first.owner)
+                sink = SharedSink(folder, first.columns, first.types, names)
+            shared.append((frozenset(names), sink))
         return Publisher(own, shared, queries.silent.get(fragment.name, {}), series)
 
     def _computation(self, fragment: Fragment, folder: FragmentFolder, held: ExitStack) -> Computation:

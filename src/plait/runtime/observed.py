@@ -17,6 +17,7 @@ from types import MappingProxyType
 
 from plait.catalog import Catalog, Stream
 from plait.deployment.fragments import Result
+from plait.expressions.keeping import kept
 from plait.expressions.types import Kind
 from plait.plan.nodes import Aggregate, Node, Project, StreamScan, Window, scans_of, walk_plan
 from plait.plan.signature import signature
@@ -42,12 +43,21 @@ def observed_statistics(
                 name = column.name.lower()
                 know(key, f"distinct.{name}", slot.last.get(f"distinct {key} {name}"))
             know(key, "row_bytes", _row_bytes(stream, slot))
-    wanted = {signature(node) for plan in planned for node in walk_plan(plan)}
+    wanted = {
+        signature(node) for plan in planned for node in walk_plan(plan) if not isinstance(node, StreamScan)
+    }
     for result in results:
-        for node, rate in observed_rates(result.query, result.plan, recent.values()).items():
-            if not isinstance(node, StreamScan) and (name := signature(node)) in wanted:
-                know(name, "derived", rate)
+        if not wanted.isdisjoint(_signatures(result)):
+            for node, rate in observed_rates(result.query, result.plan, recent.values()).items():
+                if (name := signature(node)) in wanted:
+                    know(name, "derived", rate)
     return Statistics(MappingProxyType(estimates))
+
+
+@kept
+def _signatures(result: Result) -> tuple[str, ...]:
+    """Of the nodes of which the rate may be known."""
+    return tuple(map(signature, names_of_rates(result.query, result.plan)))
 
 
 def observed_rates(query: str, plan: Node, recent: Iterable[Slot]) -> dict[Node, float]:

@@ -21,6 +21,7 @@ from plait.catalog import AS_THEY_ARE, Keeping, Sink, SinkKind
 from plait.deployment.fragments import Fragment
 from plait.durable_files import write_durably
 from plait.errors import ExternalError, UserError, closest
+from plait.expressions.keeping import kept
 from plait.expressions.types import Type, parse_type
 from plait.runtime.folder_names import folder_name, shared_folder_name
 from plait.runtime.results_folder import batch_files, owner_of
@@ -202,12 +203,17 @@ def check_places(state: Path, state_id: str, outlets: Iterable[Outlet]) -> None:
 
 def record(state: Path, outlets: Iterable[Outlet]) -> None:
     """Write down where rows come out."""
-    now = {outlet.query.lower(): outlet.to_json() for outlet in outlets}
-    text = json.dumps(now, ensure_ascii=False)
+    entries = ",\n".join(map(_entry, outlets))
     try:
-        write_durably(state / FILE, text.encode())
+        write_durably(state / FILE, f"{{\n{entries}\n}}\n".encode())
     except OSError as error:
         raise ExternalError("state-folder", f"cannot write {state / FILE}: {error.strerror}") from None
+
+
+@kept
+def _entry(outlet: Outlet) -> str:
+    key, value = outlet.query.lower(), outlet.to_json()
+    return f"{json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
 
 
 def _check_place(before: Outlet, now: Outlet, state_id: str) -> None:

@@ -38,7 +38,7 @@ class Publisher:
         self._until = until
         self._series = [series.get(min(queries), 0) for queries, _ in shared]
         self._series += [series.get(query, 0) for query in own]
-        self._shared = [sink for _, sink in shared]
+        self.shared = [sink for _, sink in shared]
         groups = [*(queries for queries, _ in shared), *((query,) for query in own)]
         self._group_of = {query: group for group, queries in enumerate(groups) for query in queries}
         self._seconds: dict[str, float] = {}  # that own places took for the last batch
@@ -66,12 +66,12 @@ class Publisher:
         for result in results:
             for group, part in result.by_group(group_of):
                 parts.setdefault(group, []).append(part)
-        for group, shared in enumerate(self._shared):
+        for group, shared in enumerate(self.shared):
             if group in parts:
                 shared.publish(numbered(self._series[group], batch_id), parts[group])
         failed: dict[str, PlaitError] = {}
         seconds: dict[str, float] = {}
-        for group, (query, sink) in enumerate(self.own.items(), start=len(self._shared)):
+        for group, (query, sink) in enumerate(self.own.items(), start=len(self.shared)):
             if group in parts:
                 rows = pa.concat_tables([part.rows for part in parts[group]])
                 began = monotonic()

@@ -310,6 +310,13 @@ class Run:
         now = report(self._live.now, self._assembly, seconds, trigger_seconds)
         return replace(now, tended=self._caretaker.done)
 
+    def batches(self, query: str) -> int:
+        """How many micro-batches are done where a query is computed."""
+        now = self._live.now
+        name = now.query(query).name
+        fragment = now.stopped[name].fragment if name in now.stopped else now.places[name][0].name
+        return self._assembly.totals_of(fragment).batches
+
     def whole_batch_seconds(self) -> dict[str, dict[int, float]]:
         """How long recent micro-batches took with all that Spark does around them, by what ran them and their
         numbers."""

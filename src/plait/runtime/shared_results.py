@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from pathlib import Path
 from typing import IO, Any
 
@@ -42,6 +43,13 @@ class SharedSink:
         self._merged = results_folder.Merged(folder)
         self._names = sorted(queries)
         self._places = {name: place for place, name in enumerate(self._names)}
+
+    def of(self, queries: Sequence[str]) -> SharedSink:
+        """The same files, of these queries from now on."""
+        other = copy(self)
+        other._names = sorted(queries)
+        other._places = {name: place for place, name in enumerate(other._names)}
+        return other
 
     def publish(self, batch_id: int, results: Sequence[BatchRows]) -> None:
         """Write the rows of a batch."""

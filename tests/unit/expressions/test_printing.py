@@ -14,7 +14,13 @@ import pytest
 from plait.expressions.aggregates import AggregateCall, coerce_arguments
 from plait.expressions.calendar import parse_timestamp
 from plait.expressions.coercion import build, number_literal
-from plait.expressions.duckdb import aggregate_to_duckdb, literal_to_duckdb, to_duckdb, type_to_duckdb
+from plait.expressions.duckdb import (
+    aggregate_to_duckdb,
+    literal_text,
+    literal_to_duckdb,
+    to_duckdb,
+    type_to_duckdb,
+)
 from plait.expressions.nodes import Column, Edge, Expression, Literal, WindowEdge
 from plait.expressions.spark import aggregate_to_spark, literal_to_spark, to_spark
 from plait.expressions.types import (
@@ -152,10 +158,14 @@ def test_cast(given: Expression, to: Type, value: object, connection: duckdb.Duc
         (-1, TIMESTAMP, *["TIMESTAMP '1969-12-31 23:59:59.999999'"] * 2),
     ],
 )
-def test_literal(value: Value, type_: Type, spark: str, duck: str) -> None:
+def test_literal(
+    value: Value, type_: Type, spark: str, duck: str, connection: duckdb.DuckDBPyConnection
+) -> None:
     literal = Literal(value, type_)
     assert literal_to_spark(literal) == spark
     assert literal_to_duckdb(literal) == duck
+    as_text = f"SELECT unnest($1::VARCHAR[])::{type_to_duckdb(type_)} IS NOT DISTINCT FROM {duck}"
+    assert connection.execute(as_text, [[literal_text(literal)]]).fetchall() == [(True,)]
 
 
 def test_columns_and_window_edges_are_references() -> None:

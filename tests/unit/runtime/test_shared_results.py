@@ -35,6 +35,14 @@ def test_rows_are_sorted_by_query_and_each_query_finds_its_own(tmp_path: Path) -
     assert not read_shared(tmp_path / "000000017.parquet", "none", schema).num_rows
 
 
+def test_other_queries_go_on_with_the_same_files(tmp_path: Path) -> None:
+    sink = SharedSink(tmp_path, ("plug", "total"), TYPES, ["low"])
+    sink.publish(0, [BatchRows(("low",), rows((1, 5)))])
+    sink.of(["high", "low"]).publish(1, [BatchRows(("low", "high"), rows((2, 50)), pa.chunked_array([[1]]))])
+    stored = {path.name: pq.read_table(path)["query"].to_pylist() for path in tmp_path.iterdir()}
+    assert stored == {"000000000.parquet": ["low"], "000000001.parquet": ["high"]}
+
+
 def test_no_rows_are_no_file(tmp_path: Path) -> None:
     sink = SharedSink(tmp_path, ("plug", "total"), TYPES, ["high"])
     sink.publish(0, [])

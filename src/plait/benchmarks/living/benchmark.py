@@ -117,11 +117,11 @@ class _Life:
         for number in range(changes):
             if number % 2 == 0:
                 name, text = queries.next()
-                began, batches = monotonic(), _batches(running, any_query)
+                began, batches = monotonic(), running.batches(any_query)
                 changed = running.add_text(text)
                 self._await_batch(running, name)
                 self.live_s.append(monotonic() - began)
-                self.live_batches.append(_batches(running, name) - batches)
+                self.live_batches.append(running.batches(name) - batches)
                 self.texts[name], self.after_us[name] = text, changed.added[name]
             else:
                 name = rng.choice(sorted(self.texts.keys() - self.dropped - {any_query}))
@@ -134,8 +134,8 @@ class _Life:
     def _await_batch(self, running: Running, name: str) -> None:
         """Until the first micro-batch with a query is done."""
         deadline = monotonic() + LIVE_LIMIT_S
-        done = _batches(running, name)
-        while _batches(running, name) == done:
+        done = running.batches(name)
+        while running.batches(name) == done:
             if monotonic() > deadline:
                 raise InfeasibleError("living", f"`{name}` was not live within {LIVE_LIMIT_S:g} s")
             sleep(0.01)
@@ -159,10 +159,6 @@ class _Life:
                 if found:
                     wrong[name] = found
         return wrong
-
-
-def _batches(running: Running, name: str) -> int:
-    return next(query.batches for query in running.progress().queries if query.name == name)
 
 
 def _wait(seconds: float, rows: Callable[[], int]) -> None:

@@ -88,14 +88,18 @@ class State:
     def _opened(self, memory_bytes: int) -> Database:
         return Database(self._path, memory_bytes=memory_bytes, most_rows=self._most_rows)
 
-    def queries(self) -> dict[str, KnownQuery]:
+    def parts(self) -> dict[str, str]:
+        """The parts of joins that queries have rows in."""
+        return dict(self.database.fetch("SELECT name, part FROM queries WHERE part IS NOT NULL"))
+
+    def _queries(self) -> dict[str, KnownQuery]:
         rows = self.database.fetch("SELECT name, plan, after_us, part FROM queries")
         return {name: KnownQuery(name, plan, after_us, part) for name, plan, after_us, part in rows}
 
     def check_queries(self, queries: Iterable[KnownQuery]) -> None:
         """Refuse other plans under known names, and a file of which nothing is known."""
         try:
-            known = self.queries()
+            known = self._queries()
         except ExternalError as error:
             raise self._unusable("the state of a query cannot be read", error.detail) from None
         given = {query.name: query for query in queries}
@@ -122,7 +126,7 @@ class State:
             for name, type_ in table.columns.items():
                 if name.strip('"').replace('""', '"') not in there[table.name]:
                     self.database.execute(f"ALTER TABLE {table.name} ADD COLUMN {name} {type_}")
-        known = self.queries()
+        known = self._names()
         coming = [astuple(query) for query in queries if query.name not in known]
         names = [each.name for each in fields(KnownQuery)]
         with self.database.given(_table(names, coming)) as rows:
@@ -130,7 +134,7 @@ class State:
 
     def keep_only(self, queries: Iterable[str], tables: Iterable[StateTable]) -> None:
         """Let go of what other queries needed."""
-        gone = self.queries().keys() - {*queries}
+        gone = self._names() - {*queries}
         own = {"plait_state", "queries", "batches", *(table.name for table in tables)}
         found = self.database.fetch(
             "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()"
@@ -145,6 +149,9 @@ class State:
             self.database.execute(f"DELETE FROM queries WHERE name IN (SELECT name FROM {rows})")
             for name in unneeded:
                 self.database.execute(f"DROP TABLE {name}")
+
+    def _names(self) -> set[str]:
+        return {name for (name,) in self.database.fetch("SELECT name FROM queries")}
 
     def progress(self) -> Progress:
         ((batch,),) = self.database.fetch("SELECT max(id) FROM batches")

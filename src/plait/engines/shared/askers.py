@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from plait.engines.duckdb import Database
-from plait.expressions.duckdb import literal_to_duckdb, type_to_duckdb
+from plait.expressions.duckdb import literal_text, type_to_duckdb
 from plait.sharing.shapes import Shaped
 from plait.windows.stretches import Stretch
 
@@ -56,7 +56,7 @@ class AskerTable:
         columns = {"query": "INTEGER", **dict.fromkeys(self._numbers, "BIGINT")}
         columns |= {f"q{k}": type_to_duckdb(type_) for k, type_ in enumerate(self._types)}
         rows = (
-            [str(place), *map(str, each.numbers), *map(literal_to_duckdb, each.shaped.constants)]
+            [str(place), *map(str, each.numbers), *map(literal_text, each.shaped.constants)]
             for place, each in enumerate(self._askers)
         )
         create_table(database, self.name, columns, rows)
@@ -76,12 +76,13 @@ def asker_tables(
 
 
 def create_table(
-    database: Database, name: str, columns: Mapping[str, str], rows: Iterable[Iterable[str]]
+    database: Database, name: str, columns: Mapping[str, str], rows: Iterable[Iterable[str | None]]
 ) -> None:
-    """A table that is not kept, of columns with their types and rows of SQL values."""
-    items = [f"{column}::{type_} AS {column}" for column, type_ in columns.items()]
-    values = ", ".join(f"({', '.join(row)})" for row in rows)
-    database.execute(
-        f"CREATE OR REPLACE TEMP TABLE {name} AS "
-        f"SELECT {', '.join(items)} FROM (VALUES {values}) AS v({', '.join(columns)})"
-    )
+    """A table that is not kept, of columns with their types and rows of values as texts. It takes little
+    more time for many rows than for few: they are not a part of the statement."""
+    values = [[*column] for column in zip(*rows, strict=True)] or [[] for _ in columns]
+    items = [
+        f"unnest(${place}::VARCHAR[])::{type_} AS {column}"
+        for place, (column, type_) in enumerate(columns.items(), start=1)
+    ]
+    database.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {', '.join(items)}", values)

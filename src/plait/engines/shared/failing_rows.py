@@ -26,7 +26,7 @@ from plait.engines.incremental.bands import BEGINNING_US, END_US
 from plait.engines.shared.askers import create_table
 from plait.engines.shared.group import SharedQuery
 from plait.expressions.bounds import Bounds, cannot_fail
-from plait.expressions.duckdb import literal_to_duckdb, to_duckdb, type_to_duckdb
+from plait.expressions.duckdb import literal_text, to_duckdb, type_to_duckdb
 from plait.expressions.failing import fails
 from plait.expressions.nodes import Call, Literal, columns_of, substitute_columns
 from plait.plan.nodes import StreamScan
@@ -139,7 +139,7 @@ def _create_asking(database: Database, name: str, members: Sequence[_Asked]) -> 
     columns = dict.fromkeys(("number", "after_us", "until_us"), "BIGINT")
     columns |= {f"q{k}": type_to_duckdb(type_) for k, type_ in enumerate(members[0].shape.constants)}
     rows = (
-        [*map(str, (number, each.after_us, each.until_us)), *map(literal_to_duckdb, each.constants)]
+        [*map(str, (number, each.after_us, each.until_us)), *map(literal_text, each.constants)]
         for number, each in enumerate(members)
     )
     create_table(database, name, columns, rows)

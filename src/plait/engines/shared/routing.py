@@ -18,7 +18,8 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, product
 
 from plait.engines.duckdb import Database
-from plait.expressions.duckdb import literal_to_duckdb, to_duckdb, type_to_duckdb
+from plait.engines.shared.askers import create_table
+from plait.expressions.duckdb import literal_text, to_duckdb, type_to_duckdb
 from plait.expressions.nodes import Column, conjunction
 from plait.expressions.types import INT
 from plait.sharing.numbered import numbered
@@ -73,28 +74,27 @@ class Routing:
         """Make the tables of constants."""
         for number, column in self._bounded.items():
             self._cut(database, number, column)
-        types = [column.type for pattern in self._patterns for column in pattern.looked_up]
-        columns = dict(zip(self._looked_up, types, strict=True))
+        looked_up = [column.type for pattern in self._patterns for column in pattern.looked_up]
+        columns = dict(zip(self._looked_up, looked_up, strict=True))
         for number, pattern in enumerate(self._patterns):
             columns |= {f"p{number}_{k}": type_ for k, type_ in enumerate(pattern.parameters)}
         columns |= {f"w{number}": INT for number in self._written}
-        names = [f"{name} {type_to_duckdb(type_)}" for name, type_ in columns.items()]
+        types = {"taker": "BIGINT", **{name: type_to_duckdb(type_) for name, type_ in columns.items()}}
         given = f"{self._name}_given"
-        database.execute(f"CREATE OR REPLACE TEMP TABLE {given} ({', '.join(['taker BIGINT', *names])})")
-        database.execute(f"INSERT INTO {given} VALUES {', '.join(self._rows())}")
+        create_table(database, given, types, self._rows())
         joins = [f"LEFT JOIN {self._name}_intervals{number} USING (taker)" for number in self._bounded]
         takers = f"{self._name}_takers"
         database.execute(f"CREATE OR REPLACE TEMP TABLE {takers} AS SELECT * FROM {given} {' '.join(joins)}")
         if not self._looked_up and self._bounded:
             self._list_cells(database, next(iter(self._bounded)), takers)
 
-    def _rows(self) -> Iterator[str]:
+    def _rows(self) -> Iterator[list[str | None]]:
         """The constants of each taker: a row for each choice that it leaves."""
         for number, taker in self._takers.items():
-            own = [literal_to_duckdb(each) for selection in taker for each in selection.parameters]
+            own = [literal_text(each) for selection in taker for each in selection.parameters]
             own += [str(terms[taker[place].written]) for place, terms in self._written.items()]
             for constants in product(*(alternatives for each in taker for alternatives in each.constants)):
-                yield f"({', '.join([str(number), *map(literal_to_duckdb, constants), *own])})"
+                yield [str(number), *map(literal_text, constants), *own]
 
     def _list_cells(self, database: Database, number: int, takers: str) -> None:
         """Let takers have a row for each cell of a pattern that they want, unless these are too many."""
@@ -153,17 +153,13 @@ class Routing:
 
     def _cut(self, database: Database, number: int, column: Column) -> None:
         bounds, cuts = f"{self._name}_bounds{number}", f"{self._name}_cuts{number}"
-        type_ = type_to_duckdb(column.type)
-        database.execute(
-            f"CREATE OR REPLACE TEMP TABLE {bounds} "
-            f"(taker BIGINT, lower BOOLEAN, included BOOLEAN, value {type_})"
-        )
-        values = [
-            f"({n}, {bound.lower}, {bound.included}, {literal_to_duckdb(bound.constant)})"
+        types = {"taker": "BIGINT", "lower": "BOOLEAN", "included": "BOOLEAN"}
+        values = (
+            [str(n), str(bound.lower), str(bound.included), literal_text(bound.constant)]
             for n, taker in self._takers.items()
             for bound in taker[number].bounds
-        ]
-        database.execute(f"INSERT INTO {bounds} VALUES {', '.join(values)}")
+        )
+        create_table(database, bounds, {**types, "value": type_to_duckdb(column.type)}, values)
         database.execute(
             f"CREATE OR REPLACE TEMP TABLE {cuts} AS "
             "SELECT value, row_number() OVER (ORDER BY value) - 1 AS place "

@@ -8,7 +8,7 @@ from plait.engines.duckdb import Database
 from plait.engines.incremental.statements import is_in_gap
 from plait.engines.shared.askers import create_table
 from plait.engines.shared.routing import Routing
-from plait.expressions.duckdb import literal_to_duckdb, to_duckdb, type_to_duckdb
+from plait.expressions.duckdb import literal_text, to_duckdb, type_to_duckdb
 from plait.plan.nodes import Node, StreamScan, TickWindow, Window, walk_plan
 from plait.sharing import identity
 from plait.sharing.chains import comes_at_once, inputs_of
@@ -47,7 +47,7 @@ class TaggedRows:
         for table, relation in self.relations.items():
             variants = self._merged.tables[table]
             columns = {field.name: type_to_duckdb(field.type) for field in variants.scan.columns}
-            create_table(database, relation, columns, (map(literal_to_duckdb, row) for row in variants.rows))
+            create_table(database, relation, columns, (map(literal_text, row) for row in variants.rows))
         if self._ways:
             numbers = dict.fromkeys(("plan", "way", "variant"), "BIGINT")
             readers = (
@@ -104,7 +104,7 @@ class _Input:
         self._routing.create(database)
         types = {f"q{k}": type_to_duckdb(type_) for k, type_ in enumerate(self._shape.constants)}
         rows = (
-            [str(number), *map(literal_to_duckdb, each.shaped.constants)]
+            [str(number), *map(literal_text, each.shaped.constants)]
             for number, each in self._variants.items()
         )
         create_table(database, self._constants, {"taker": "BIGINT", **types}, rows)

@@ -116,8 +116,8 @@ class Trunk:
         before: Iterable[_Computed] = (),
     ) -> list[_Computed]:
         """Queries in groups, over those columns of the streams; of operators from before, those that stay."""
-        parts = {name: query.part for name, query in self._state.queries().items() if query.part is not None}
-        return _computed(queries, scans, parts, {each.read: each.group for each in before})
+        known = {each.read: each.group for each in before}
+        return _computed(queries, scans, self._state.parts(), known)
 
     @property
     def meters(self) -> tuple[Meter, ...]:
