@@ -41,6 +41,7 @@ class StatisticsFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._described: dict[tuple[str, str], Any] = {}  # documents that are written as they are
         try:
             self._connection = _opened(path)
         except sqlite3.Error:
@@ -95,11 +96,16 @@ class StatisticsFile:
             )
 
     def describe(self, kind: str, documents: Mapping[str, Any]) -> None:
+        """Write documents of a kind, by name, that are not written like that."""
+        new = {
+            (kind, name): own for name, own in documents.items() if self._described.get((kind, name)) != own
+        }
         with self._transaction() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO documents VALUES (?, ?, ?)",
-                [(kind, name, json.dumps(document)) for name, document in documents.items()],
+                [(*key, json.dumps(document)) for key, document in new.items()],
             )
+            self._described |= new
 
     def forget_but(self, kind: str, names: Mapping[str, object]) -> None:
         """Drop the documents of a kind of what is there no more."""
@@ -107,6 +113,8 @@ class StatisticsFile:
             known = connection.execute("SELECT name FROM documents WHERE kind = ?", (kind,)).fetchall()
             gone = [(kind, name) for (name,) in known if name not in names]
             connection.executemany("DELETE FROM documents WHERE kind = ? AND name = ?", gone)
+            for key in gone:
+                self._described.pop(key, None)
 
     def close(self) -> None:
         self._connection.close()
@@ -114,8 +122,11 @@ class StatisticsFile:
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """All or nothing. What cannot be written, on a full disk, is done without."""
-        with suppress(sqlite3.Error, zlib.error, ValueError), self._connection as connection:
-            yield connection
+        try:
+            with self._connection as connection:
+                yield connection
+        except (sqlite3.Error, zlib.error, ValueError):
+            self._described.clear()
 
 
 def read(path: Path) -> tuple[dict[tuple[int, str], Slot], dict[str, dict[str, Any]]]:

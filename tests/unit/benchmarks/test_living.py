@@ -12,7 +12,7 @@ from plait.benchmarks.living.benchmark import Extent, LivingBenchmark
 @pytest.mark.usefixtures("spark")
 def test_a_small_system_lives() -> None:
     told: list[str] = []
-    benchmark = LivingBenchmark(extents=(Extent(6, 10.0), Extent(6, 10.0)), queries=15, warm_s=1.0)
+    benchmark = LivingBenchmark(extents=(Extent(3, 2, 5.0), Extent(3, 2, 5.0)), queries=15, warm_s=1.0)
     report = benchmark.run(quick=False, observer=told.append)
     held = {claim.claim: claim.holds for claim in report.claims}
     assert held["the rows are those of the definition"], report.claims

@@ -1,16 +1,18 @@
 """Adds and drops queries of known shapes while a system of many is kept as busy as it can be.
 
-First the system runs as it is, and the rows that it reads a second are counted; then queries are added and
-dropped, one at a time, and they are counted again. A query is live when the first micro-batch with it is
-done. In the end the streams are drained, and the rows of every query are compared with its definition: of one
-that was added from its T0 on, of one that was dropped as far as it got.
+In turns, the system runs as it is, and queries are added and dropped, one right after the other; the rows
+that it reads a second are counted for both. In turns, because a machine is not equally fast from one minute
+to the next. A query is live when the first micro-batch with it is done. In the end the streams are drained,
+and the rows of every query are compared with its definition: of one that was added from its T0 on, of one
+that was dropped as far as it got.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -38,8 +40,9 @@ _EPOCH = datetime(1970, 1, 1)
 
 @dataclass(frozen=True)
 class Extent:
-    """How many changes, and how long the system is looked at before."""
+    """So many changes in each of the turns, and how long the system is looked at before them."""
 
+    turns: int
     changes: int
     before_s: float
 
@@ -48,7 +51,7 @@ class Extent:
 class LivingBenchmark:
     name: ClassVar[str] = "living"
     summary: ClassVar[str] = "queries come and go among 300 under load: how soon, and at what cost to others"
-    extents: tuple[Extent, Extent] = (Extent(200, 60.0), Extent(30, 15.0))
+    extents: tuple[Extent, Extent] = (Extent(10, 20, 6.0), Extent(3, 10, 5.0))
     queries: int = QUERIES
     warm_s: float = WARM_S
 
@@ -70,6 +73,7 @@ class _Life:
     dropped: set[str] = field(default_factory=set)
     live_s: list[float] = field(default_factory=list)
     live_batches: list[int] = field(default_factory=list)
+    rng: random.Random = field(default_factory=lambda: random.Random(2))
 
     def run(self, extent: Extent, warm_s: float, report: Report) -> None:
         queries = Queries(seed=1)
@@ -92,16 +96,19 @@ class _Life:
             self.observer(f"{self.number} queries run; warming up")
             _wait(warm_s, rows)
             started = {str(query.runId) for query in spark.streams.active}
-            self.observer(f"counting rows for {extent.before_s:g} s")
-            before = _rows_per_s(rows, lambda: _wait(extent.before_s, rows))
-            if not before:
+            before, during = _Pace(), _Pace()
+            for turn in range(extent.turns):
+                self.observer(f"turn {turn + 1} of {extent.turns}: as it is, then {extent.changes} changes")
+                with before.measured(rows):
+                    _wait(extent.before_s, rows)
+                with during.measured(rows):
+                    self._change(running, queries, extent.changes, rows)
+            if not before.rows:
                 raise InfeasibleError(
                     "living",
                     "no micro-batch has ended in the time that was to be measured",
                     hint="measure where nothing else runs",
                 )
-            self.observer(f"making {extent.changes} changes")
-            during = _rows_per_s(rows, lambda: self._change(running, queries, extent.changes, rows))
             restarted = {str(query.runId) for query in spark.streams.active} - started
             feeder.end()
             self.observer("closing what is open")
@@ -109,10 +116,9 @@ class _Life:
             if running.error is not None:
                 raise running.error
             wrong = self._wrong(running)
-        _describe(report, self, extent, before, during, len(restarted), wrong)
+        _describe(report, self, before.rows_per_s, during.rows_per_s, len(restarted), wrong)
 
     def _change(self, running: Running, queries: Queries, changes: int, rows: Callable[[], int]) -> None:
-        rng = random.Random(2)
         any_query = next(iter(self.texts))  # they are all computed together
         for number in range(changes):
             if number % 2 == 0:
@@ -124,12 +130,10 @@ class _Life:
                 self.live_batches.append(running.batches(name) - batches)
                 self.texts[name], self.after_us[name] = text, changed.added[name]
             else:
-                name = rng.choice(sorted(self.texts.keys() - self.dropped - {any_query}))
+                name = self.rng.choice(sorted(self.texts.keys() - self.dropped - {any_query}))
                 running.drop(name)
                 self.dropped.add(name)
             rows()
-            if number % 20 == 19:
-                self.observer(f"{number + 1} changes made")
 
     def _await_batch(self, running: Running, name: str) -> None:
         """Until the first micro-batch with a query is done."""
@@ -168,16 +172,28 @@ def _wait(seconds: float, rows: Callable[[], int]) -> None:
         sleep(0.1)
 
 
-def _rows_per_s(rows: Callable[[], int], meanwhile: Callable[[], None]) -> float:
-    first, began = rows(), monotonic()
-    meanwhile()
-    return (rows() - first) / (monotonic() - began)
+@dataclass
+class _Pace:
+    """Rows that were read, and how long that took."""
+
+    rows: int = 0
+    seconds: float = 0.0
+
+    @contextmanager
+    def measured(self, rows: Callable[[], int]) -> Iterator[None]:
+        first, began = rows(), monotonic()
+        yield
+        self.rows += rows() - first
+        self.seconds += monotonic() - began
+
+    @property
+    def rows_per_s(self) -> float:
+        return self.rows / self.seconds
 
 
 def _describe(
     report: Report,
     life: _Life,
-    extent: Extent,
     before: float,
     during: float,
     restarts: int,
@@ -186,7 +202,7 @@ def _describe(
     ratio = during / before
     report.figures |= {
         "queries": life.number,
-        "changes": extent.changes,
+        "changes": len(life.live_s) + len(life.dropped),
         "add_live_seconds_p50": round(median(life.live_s), 3),
         "add_live_seconds_p95": round(quantiles(life.live_s, n=20)[-1], 3),
         "add_live_micro_batches_max": max(life.live_batches),
