@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,6 +14,7 @@ import pytest
 from tests.patience import wait_until
 
 import plait
+from plait.errors import ExternalError
 from plait.evaluator import Result, StoredData, difference, evaluate
 from plait.language import load_text
 
@@ -58,6 +59,7 @@ class Merging:
     starts_us: dict[str, int | None] = field(default_factory=dict)
     rows: dict[str, list[Row]] = field(default_factory=lambda: {"s": [], "r": []})
     late: list[Row] = field(default_factory=list)  # of s
+    failing: bool = False
     running: plait.Running = field(init=False)
     _files: int = 0
 
@@ -69,6 +71,7 @@ class Merging:
     @contextmanager
     def started(self) -> Iterator[plait.Running]:
         with (
+            suppress(*[ExternalError] * self.failing),  # told once more when it ends
             plait.open(self.folder / "a.sql", spark=self.spark) as session,
             session.run(
                 engines=self.engines,
@@ -134,7 +137,7 @@ class Merging:
         self._files += 1
 
     def _is_read(self) -> bool:
-        if self.running.error is not None:
+        if self.running.error is not None and not self.failing:
             raise self.running.error
         progress = self.running.progress()
         expected = {"s": len(self.rows["s"]) + len(self.late), "r": len(self.rows["r"])}
@@ -253,4 +256,40 @@ def test_databases_over_streams_in_common_become_one_at_a_start(tmp_path: Path, 
         wait_until(merging.counts_agree)
     merging.drain()
     del merging.starts_us["sums_1"]
+    merging.check()
+
+
+def test_a_query_that_fails_while_it_is_handed_over(tmp_path: Path, spark: SparkSession) -> None:
+    """Its place goes wrong in both fragments: it is stopped once, with all that was counted of it, and the
+    others are handed over."""
+    place = tmp_path / "place"
+    own = SUMS.format(k=2).replace("sums_2 AS", f"own INTO '{place}' AS")
+    merging = Merging(tmp_path, spark, "spark", [SUMS.format(k=0) + own], failing=True)
+    with merging.started() as running:
+        merging.arrive(0, 10)
+        merging.add(SUMS.format(k=1))
+        merging.arrive(10, 30)
+        wait_until(lambda: len(running.results("own")) > 0)
+        assert {query.name for query in running.merge().queries} == {"sums_0", "own", "sums_1"}
+        merging.arrive(30, 31)
+        wait_until(merging.counts_agree)
+        given = len(running.results("own"))
+        place.rename(tmp_path / "elsewhere")
+        place.write_text("in the way")
+        merging.arrive(31, 60)
+        merging.arrive(60, 61)
+        wait_until(lambda: {query.name for query in running.progress().failed} == {"own"})
+        (failed,) = running.progress().failed
+        assert failed.rows == given
+        assert failed.error is not None
+        assert "query `own` was stopped, and the others went on" in failed.error.message
+        merging.arrive(61, 70)
+        wait_until(lambda: not merging.leaving())
+        assert {query.name for query in running.progress().failed} == {"own"}
+    with merging.started() as running:
+        (failed,) = running.progress().failed
+        assert failed.rows == given
+        running.drop("own")
+    merging.drain()
+    del merging.starts_us["own"]
     merging.check()

@@ -25,9 +25,13 @@ pytestmark = pytest.mark.spark
 OTHERS = ("ones_of_s", "sums_of_s")
 
 
-def test_places_of_ones_own_that_go_wrong(tmp_path: Path, spark: SparkSession) -> None:
-    """A file in place of the folder, no folder, and what Spark's writer refuses."""
+def test_places_of_ones_own_that_go_wrong(
+    tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file in place of the folder, no folder, and what Spark's writer refuses. The batch is done again
+    without these queries, and what others have printed of it is not printed again."""
     sql = stream("s") + queries_over("s")
+    sql += "CREATE CONTINUOUS QUERY loud WITH (sink = 'console') AS SELECT v FROM s WHERE v % 10 = 5;\n"
     for name in ("replaced", "removed"):
         sql += (
             f"CREATE CONTINUOUS QUERY {name} INTO '{tmp_path / name}' AS SELECT v, at FROM s WHERE k = 0;\n"
@@ -60,12 +64,15 @@ def test_places_of_ones_own_that_go_wrong(tmp_path: Path, spark: SparkSession) -
         troubled.await_right(*OTHERS)
     with troubled.running() as running:
         assert states(running) == {
-            **dict.fromkeys(OTHERS, "running"),
+            **dict.fromkeys((*OTHERS, "loud"), "running"),
             **dict.fromkeys(("replaced", "removed", "refused"), "failed"),
         }
         running.drop("replaced", "removed", "refused")
     troubled.drain()
     troubled.check_drained(*OTHERS)
+    heads = [line for line in capsys.readouterr().out.splitlines() if line.startswith("loud, batch")]
+    assert [head.split(": ")[1] for head in heads] == ["1 row"] * 3
+    assert len({*heads}) == 3
 
 
 def test_results_that_are_taken_away_under_a_run(tmp_path: Path, spark: SparkSession) -> None:

@@ -13,6 +13,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar, assert_never
+from weakref import WeakValueDictionary
 
 from plait.batches import Processed
 from plait.deployment.fragments import Fragment, Way
@@ -85,6 +86,7 @@ class Assembly:
         self._versions: TableVersions | None = None
         self._trunks: dict[str, Trunk] = {}
         self._held: dict[str, ExitStack] = {}  # what fragments have open
+        self._sinks = WeakValueDictionary[str, Sink]()  # those of one query, which two fragments may have
         self._write_frame = FrameWriter(session)
         self._descriptions = Descriptions(self._meters)
 
@@ -330,10 +332,11 @@ class Assembly:
         return StreamLog(self._catalog.stream(key), folder, journal, files)
 
     def _publisher(self, fragment: Fragment, queries: QuerySet) -> Publisher:
-        """Sinks for all queries of a fragment. Folders of results are claimed for them."""
+        """Sinks for all queries of a fragment. Folders of results are claimed for them. One that is silent
+        since an earlier start has given all its rows, and its own place may be gone."""
+        silent = queries.silent.get(fragment.name, {})
         own: dict[str, Sink] = {}
         sharing: dict[tuple[Path, int], list[Outlet]] = {}
-        known = {query: sink for run in self.fragments for query, sink in run.publisher.own.items()}
         series = {}
         for result in fragment.results:
             outlet = queries.outlets[result.query.lower()]
@@ -341,11 +344,12 @@ class Assembly:
             if outlet.is_shared:
                 assert outlet.folder is not None, outlet.query
                 sharing.setdefault((outlet.folder, series[result.query]), []).append(outlet)
-            elif result.query in known:
-                own[result.query] = known[result.query]
-            else:
-                sink = sink_for(queries.sinks[result.query], outlet, self._state.key, self._write_frame)
-                own[result.query] = _opened(sink, self._opened)
+            elif result.query in self._sinks:
+                own[result.query] = self._sinks[result.query]
+            elif result.query not in silent:
+                declared = queries.sinks[result.query]
+                own[result.query] = sink_for(declared, outlet, self._state.key, self._write_frame)
+        self._sinks |= own
         open_already = {sink.folder: sink for run in self.fragments for sink in run.publisher.shared}
         shared = []
         for (folder, _), members in sharing.items():
@@ -356,7 +360,7 @@ class Assembly:
                 results_folder.claim(folder, self._state.key, first.owner)
                 sink = SharedSink(folder, first.columns, first.types, names)
             shared.append((frozenset(names), sink))
-        return Publisher(own, shared, queries.silent.get(fragment.name, {}), series)
+        return Publisher(own, shared, silent, series)
 
     def _computation(self, fragment: Fragment, folder: FragmentFolder, held: ExitStack) -> Computation:
         catalog, sources = self._catalog, self._sources
@@ -417,9 +421,11 @@ def check_results(state: StateFolder, queries: QuerySet) -> None:
     check_places(state.path, state.id, queries.outlets.values())
     for fragment in queries.fragments:
         totals = read_totals(state.fragment(fragment.name).journal)
+        silent = queries.silent.get(fragment.name, {})
         for result in fragment.results:
             outlet = queries.outlets[result.query.lower()]
-            _check_folder(state, outlet, counts_of(result).rows_of(totals))
+            if outlet.is_shared or result.query not in silent:
+                _check_folder(state, outlet, counts_of(result).rows_of(totals))
 
 
 def _check_folder(state: StateFolder, outlet: Outlet, rows: int) -> None:

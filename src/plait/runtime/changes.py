@@ -42,19 +42,20 @@ class Addition:
 @dataclass(frozen=True)
 class Merge:
     """Queries that a fragment takes over, which is new or was there: each with the moment after which it sees
-    rows there."""
+    rows there. Their batches are numbered in a `series` that nobody else has."""
 
     fragment: str
     way: Way
     queries: Mapping[str, int]
+    series: int
 
     def to_json(self) -> dict[str, Any]:
-        return {"fragment": self.fragment, "way": self.way, "queries": dict(self.queries)}
+        return {**vars(self), "queries": dict(self.queries)}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Merge:
         queries = {str(name): int(us) for name, us in document["queries"].items()}
-        return cls(str(document["fragment"]), Way(document["way"]), queries)
+        return cls(str(document["fragment"]), Way(document["way"]), queries, int(document["series"]))
 
 
 @dataclass(frozen=True)

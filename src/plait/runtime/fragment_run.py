@@ -352,8 +352,12 @@ def _serving(fragment: Fragment, publisher: Publisher, rates: Mapping[str, Recen
     )
 
 
-def _busy(label: str, limit_seconds: float) -> ExternalError:
-    return ExternalError(
+class BusyError(ExternalError):
+    """A micro-batch goes on for longer than somebody can wait."""
+
+
+def _busy(label: str, limit_seconds: float) -> BusyError:
+    return BusyError(
         "busy",
         f"{label}: its micro-batch was not done within {limit_seconds:g} s",
         hint="nothing was changed; try again when it has caught up, or see what it is that fails",

@@ -101,11 +101,10 @@ def _ending(result: Result, turn: Result) -> Result:
 
 def _written_by(outlets: Mapping[str, Outlet], merges: Sequence[Merge]) -> Mapping[str, Outlet]:
     """Where rows come out: as before, in another series of batches for each that writes as well."""
-    first = 1 + max(series for outlet in outlets.values() for series in outlet.writers)
     found = dict(outlets)
-    for series, merge in enumerate(merges, first):
+    for merge in merges:
         for name in merge.queries:
-            found[name.lower()] = found[name.lower()].written_by(merge.fragment, series)
+            found[name.lower()] = found[name.lower()].written_by(merge.fragment, merge.series)
     return found
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Thread
+from time import monotonic
 
 from plait.catalog import Catalog
 from plait.deployment.fragments import Result
@@ -19,13 +20,13 @@ from plait.failpoints import reach
 from plait.plan.nodes import Node, sources_of
 from plait.runtime.assembly import Assembly
 from plait.runtime.changes import Addition, Change
-from plait.runtime.fragment_run import FragmentRun
+from plait.runtime.fragment_run import BusyError, FragmentRun
 from plait.runtime.handover import handed_over, let_go
 from plait.runtime.manifest import Manifest
 from plait.runtime.merge_plan import Merged, merge_plan
 from plait.runtime.observed import observed_statistics
 from plait.runtime.outlets import FILE as OUTLETS
-from plait.runtime.outlets import recorded
+from plait.runtime.outlets import record, recorded
 from plait.runtime.query_set import Proposal, QuerySet
 from plait.runtime.refusals import check_apart, check_have_rows
 from plait.runtime.settled import restored, settled
@@ -35,6 +36,9 @@ from plait.statistics import Statistics
 
 # How many changes are written down one by one before they are settled.
 MOST_CHANGES = 100
+
+# How long several fragments may stand still for one whose batch is about to end.
+_MOMENT_SECONDS = 0.05
 
 
 class LiveQueries:
@@ -164,22 +168,25 @@ class LiveQueries:
             return
         goes_on = len(names) < len(there - self.now.silent.get(run.fragment.name, {}).keys())
         told = {query: _stopped(query, failed[query], goes_on=goes_on) for query in names}
-        # One that is being handed over is computed elsewhere, too.
+        # One that is being handed over is computed elsewhere, too, and may have failed there as well.
         others = {
             each.name
             for each in self.now.fragments
             if each.name != run.fragment.name and any(result.query in failed for result in each.results)
         }
-        with self._between_batches(others):
+        with self._between_batches(others, failed_too=True):
             batches = self._next_batches([run.fragment.name, *others])
-            then = self.now.without(names, batches, told)
-            self._make(Change(then.changes, None, {}, names, batches, told), then)
+            leaving = {name: self.now.leaving[name][0] for name in names if name in self.now.leaving}
+            carried = {name: self._assembly.run_of(each.name).carried(name) for name, each in leaving.items()}
+            then = self.now.without(names, batches, told, carried)
+            self._make(Change(then.changes, None, {}, names, batches, told, carried=carried), then)
         self._settle()
 
     def _settle(self) -> None:
         """Let a long history be short: otherwise each change would take longer than the one before."""
         if len(self._state.manifest.changes) >= MOST_CHANGES:
             with suppress(ExternalError):  # a change was made, also if this has to be left to the next
+                record(self._state.path, self.now.outlets.values())
                 self._state.settle(settled(self.now, self._state.manifest.declarations.queries))
 
     def _make(self, change: Change, then: QuerySet) -> None:
@@ -215,19 +222,25 @@ class LiveQueries:
 
     @contextmanager
     def _between_batches(self, fragments: Iterable[str], *, failed_too: bool = False) -> Iterator[None]:
-        with ExitStack() as held:
-            for name in sorted(fragments):
-                run = self._assembly.run_of(name)
-                run.watch()
-                if run.error is not None and not failed_too:
-                    raise UserError(
-                        "fragment-failed",
-                        f"{run.label} has failed, and cannot be changed",
-                        detail=run.error.message,
-                        hint="mend that and start again, or drop the query that it fails by",
-                    )
-                held.enter_context(run.between_batches(self._stop_limit_seconds))
-            yield
+        """While no batch of these is going on. Whoever is waited for is so while the others go on."""
+        runs = [self._assembly.run_of(name) for name in sorted(fragments)]
+        for run in runs:
+            run.watch()
+            if run.error is not None and not failed_too:
+                raise UserError(
+                    "fragment-failed",
+                    f"{run.label} has failed, and cannot be changed",
+                    detail=run.error.message,
+                    hint="mend that and start again, or drop the query that it fails by",
+                )
+        deadline = monotonic() + self._stop_limit_seconds
+        while True:
+            with ExitStack() as held:
+                slow = _entered(held, runs, deadline)
+                if slow is None:
+                    yield
+                    return
+            runs = [slow, *(run for run in runs if run is not slow)]
 
     def _starts(self, proposal: Proposal, joining: Mapping[str, Sequence[Result]]) -> dict[str, int | None]:
         """The moments after which queries see rows: the greatest event times that their streams have
@@ -247,6 +260,20 @@ class LiveQueries:
 
     def _next_batches(self, fragments: Iterable[str]) -> dict[str, int]:
         return {name: self._assembly.run_of(name).next_batch for name in fragments}
+
+
+def _entered(held: ExitStack, runs: Sequence[FragmentRun], deadline: float) -> FragmentRun | None:
+    """Keep batches from beginning: the first run is waited for. Another that one is going on of is returned,
+    unless the time is over."""
+    for run in runs:
+        left = max(0.0, deadline - monotonic())
+        try:
+            held.enter_context(run.between_batches(left if run is runs[0] else min(left, _MOMENT_SECONDS)))
+        except BusyError:
+            if run is runs[0] or not left:
+                raise
+            return run
+    return None
 
 
 def after_changes(first: QuerySet, manifest: Manifest, path: Path) -> QuerySet:
@@ -273,7 +300,7 @@ def after_changes(first: QuerySet, manifest: Manifest, path: Path) -> QuerySet:
         elif change.let_go:
             queries = let_go(queries, change.let_go, change.batches, change.carried)
         else:
-            queries = queries.without(change.dropped, change.batches, change.failed)
+            queries = queries.without(change.dropped, change.batches, change.failed, change.carried)
     return queries
 
 

@@ -10,7 +10,7 @@ from plait.runtime.changes import Change
 from plait.runtime.declarations import Declarations
 from plait.runtime.settled import Origin, Settled
 
-FORMAT = 12
+FORMAT = 13
 
 
 class Phase(StrEnum):

@@ -22,7 +22,7 @@ A query is handed over by the event times of its rows (`plait.windows.stretches`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -52,16 +52,21 @@ class MergePlan:
 
     def at(self, now: QuerySet, read_us: Callable[[str], int | None]) -> MergePlan:
         """The same, each query at the moment after which nobody has read anything of its streams: `read_us`
-        says how far somebody has, by key."""
+        says how far somebody has, by key. One that was added may see rows only after a later moment, to which
+        a beat had brought its streams; then those over the same streams wait for that, too: a family on
+        Spark's operators has one moment."""
         results = {name: result for name, (_, result) in now.places.items()}
+        streams = {name: sources_of(result.plan)[0] for name, result in results.items()}
 
-        def moment_us(query: str) -> int:
-            read = (read_us(stream.lower()) for stream in sources_of(results[query].plan)[0])
-            return max((us for us in read if us is not None), default=FIRST_MOMENT_US)
+        def moments_us(queries: Iterable[str]) -> dict[str, int]:
+            found: dict[frozenset[str], int] = {}
+            for query in queries:
+                read = (read_us(stream.lower()) for stream in streams[query])
+                moments = (*read, results[query].after_us, found.get(streams[query]))
+                found[streams[query]] = max((us for us in moments if us is not None), default=FIRST_MOMENT_US)
+            return {query: found[streams[query]] for query in queries}
 
-        merges = (
-            replace(each, queries={name: moment_us(name) for name in each.queries}) for each in self.merges
-        )
+        merges = (replace(each, queries=moments_us(each.queries)) for each in self.merges)
         return replace(self, merges=tuple(merges))
 
 
@@ -171,7 +176,8 @@ class _Planning:
         """A merge into a fragment, or a new one, which is numbered within the change, and by it."""
         name = fragment or f"{way}-{len(self._merges)}-{self._now.changes + 1}"
         queries = {result.query: FIRST_MOMENT_US for result in results}
-        self._merges.append(Merge(name, way, queries))
+        taken = max(series for outlet in self._now.outlets.values() for series in outlet.writers)
+        self._merges.append(Merge(name, way, queries, taken + 1 + len(self._merges)))
 
     def _pays(self, ending: Sequence[Fragment]) -> bool:
         """Whether one on Spark in place of these is better."""

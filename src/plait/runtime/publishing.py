@@ -24,7 +24,8 @@ _NOBODY = -1  # as the place where rows go
 
 class Publisher:
     """`own` are sinks by the names of queries; each of the `shared` takes the rows of the queries named with
-    it. `until` are batches from which on the rows of queries are left out: they are not wanted any more.
+    it. `until` are batches from which on the rows of queries are left out: they are not wanted any more, and
+    may have no sink.
     `series` are those that the batches are numbered in, where it is not the first."""
 
     def __init__(
@@ -40,7 +41,8 @@ class Publisher:
         self._series += [series.get(query, 0) for query in own]
         self.shared = [sink for _, sink in shared]
         groups = [*(queries for queries, _ in shared), *((query,) for query in own)]
-        self._group_of = {query: group for group, queries in enumerate(groups) for query in queries}
+        self._group_of = dict.fromkeys(until, _NOBODY)
+        self._group_of |= {query: group for group, queries in enumerate(groups) for query in queries}
         self._seconds: dict[str, float] = {}  # that own places took for the last batch
         self._handing: tuple[str, float] | None = None  # whose rows are being handed over, and since when
 

@@ -51,7 +51,7 @@ from plait.errors import InfeasibleError, PlaitError, UserError, closest, report
 from plait.plan.nodes import Node, sources_of
 from plait.planners import driver
 from plait.quantity_text import counted
-from plait.runtime.changes import Addition, Carried
+from plait.runtime.changes import NOTHING_CARRIED, Addition, Carried
 from plait.runtime.outlets import Outlet, outlets_of
 from plait.statistics import NO_STATISTICS, Statistics, declared
 from plait.workload import Query, Workload
@@ -99,13 +99,15 @@ class Proposal:
 
 @dataclass(frozen=True)
 class StoppedQuery:
-    """A query that failed while others went on, and what it was a part of."""
+    """A query that failed while others went on, what it was a part of, and what was counted of it
+    elsewhere."""
 
     query: Query
     fragment: str
     way: Way
     result: Result
     error: PlaitError
+    carried: Carried = NOTHING_CARRIED
 
 
 @dataclass(frozen=True)
@@ -407,19 +409,17 @@ class QuerySet:
         names: Sequence[str],
         batches: Mapping[str, int],
         failed: Mapping[str, PlaitError] = MappingProxyType({}),
+        carried: Mapping[str, Carried] = MappingProxyType({}),
     ) -> QuerySet:
         """The set without these queries; `batches`, by fragment, are the first that they are not part of.
-        Those that `failed` are known for it until they are dropped once more."""
+        Those that `failed` are known for it until they are dropped once more; `carried` is what was counted
+        of them where they came from, if they were being handed over."""
         dropped = {self.query(name).name for name in names}
         stopped = {name: each for name, each in self.stopped.items() if name not in dropped}
-        stopped |= {
-            result.query: StoppedQuery(
-                self.query(result.query), each.name, each.way, result, failed[result.query]
-            )
-            for each in self.fragments
-            for result in each.results
-            if result.query in failed
-        }
+        for name in failed:
+            each, result = self.places[name]
+            counted = self.carried.get(name, NOTHING_CARRIED).with_(carried.get(name, NOTHING_CARRIED))
+            stopped[name] = StoppedQuery(self.query(name), each.name, each.way, result, failed[name], counted)
         remaining = {key: query for key, query in self.workload.queries.items() if query.name not in dropped}
         known = {key: query for key, query in self.known.queries.items() if query.name not in dropped}
         left = replace(

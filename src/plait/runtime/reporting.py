@@ -167,8 +167,10 @@ def _query(
 
 
 def _stopped(stopped: StoppedQuery, now: QuerySet, assembly: Assembly) -> QueryProgress:
-    totals = assembly.totals_of(stopped.fragment)
     counts = counts_of(stopped.result)
+    totals = assembly.totals_of(stopped.fragment)
+    carried = stopped.carried.with_(counts.carried_of(totals))
+    totals = replace(totals, counts=carried.counts, firsts=carried.firsts)
     return QueryProgress(
         stopped.query.name,
         stopped.way,

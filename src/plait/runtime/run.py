@@ -38,7 +38,7 @@ from plait.runtime.caretaker import Caretaker, resolved
 from plait.runtime.changes import Addition, Change
 from plait.runtime.control import ControlServer
 from plait.runtime.declarations import declarations_of
-from plait.runtime.fragment_run import FragmentRun
+from plait.runtime.fragment_run import BusyError, FragmentRun
 from plait.runtime.live_queries import LiveQueries, after_changes
 from plait.runtime.load import Load
 from plait.runtime.manifest import Phase
@@ -430,15 +430,20 @@ class Run:
         """Fragments of which a batch has failed by some queries of many, and which go on without these."""
         again = []
         for run in self._assembly.fragments:
-            if not isinstance(run.error, QueriesFailedError):
+            if not _failed_queries(run):
                 continue
             with self._changing:
+                failed = _failed_queries(run)
+                if not failed:
+                    continue  # the queries were dropped meanwhile, and it goes on without them
                 try:
-                    self._live.stop(run, run.error.failed)
+                    self._live.stop(run, failed)
                     run.forget_failure()
                     if run in self._assembly.fragments:  # others may be left, or what their streams bring
                         self._start([run], self._trigger_seconds)
                         again.append(run)
+                except BusyError:
+                    pass  # where a query is computed, too, that is handed over: the next look finds it again
                 except (OSError, PlaitError, *SPARK_ERRORS) as error:
                     run.error = self._veil.over(explained(error, run.label))
         return again
@@ -540,3 +545,8 @@ class Run:
         deadline = monotonic() + STOP_LIMIT_SECONDS
         for work in self._works:
             work.stop(max(0.0, deadline - monotonic()))
+
+
+def _failed_queries(run: FragmentRun) -> Mapping[str, PlaitError]:
+    """Those of many queries of a fragment that its batch has failed by."""
+    return run.error.failed if isinstance(run.error, QueriesFailedError) else {}

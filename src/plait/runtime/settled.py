@@ -116,16 +116,19 @@ class SettledFragment:
 
 @dataclass(frozen=True)
 class SettledFailure:
-    """A query that failed, which may have been begun with, and what it was a part of."""
+    """A query that failed, which may have been begun with, what it was a part of, and what was counted of it
+    elsewhere."""
 
     query: SettledQuery
     fragment: str
     way: Way
     error: PlaitError
+    carried: Carried
 
     @property
     def stopped(self) -> StoppedQuery:
-        return StoppedQuery(self.query.query, self.fragment, self.way, self.query.result, self.error)
+        result = self.query.result
+        return StoppedQuery(self.query.query, self.fragment, self.way, result, self.error, self.carried)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -133,12 +136,14 @@ class SettledFailure:
             "fragment": self.fragment,
             "way": self.way,
             "error": error_to_json(self.error),
+            "carried": self.carried.to_json(),
         }
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> SettledFailure:
         query, error = SettledQuery.from_json(document["query"]), error_from_json(document["error"])
-        return cls(query, str(document["fragment"]), Way(document["way"]), error)
+        carried = Carried.from_json(document["carried"])
+        return cls(query, str(document["fragment"]), Way(document["way"]), error, carried)
 
 
 @dataclass(frozen=True)
@@ -325,9 +330,8 @@ def _settled_query(result: Result, sink: Sink, known: tuple[str, Query] | None) 
 
 def _settled_failure(each: StoppedQuery) -> SettledFailure:
     known = (each.query.name.lower(), each.query)
-    return SettledFailure(
-        _settled_query(each.result, each.query.sink, known), each.fragment, each.way, each.error
-    )
+    query = _settled_query(each.result, each.query.sink, known)
+    return SettledFailure(query, each.fragment, each.way, each.error, each.carried)
 
 
 def _bases(planned_with: Mapping[str, Statistics]) -> Iterator[SettledBasis]:

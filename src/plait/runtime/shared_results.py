@@ -63,9 +63,6 @@ class SharedSink:
         name = results_folder.file_name(batch_id, batch_id, "parquet")
         results_folder.publish(self.folder, name, lambda file: write_sorted(rows, order, file))
 
-    def close(self) -> None:
-        """Nothing is held open between batches."""
-
     def _placed(self, result: BatchRows) -> pa.Table:
         """The rows, and before them the place of their query among all."""
         rows = result.rows.rename_columns(self._schema.names).cast(self._schema)

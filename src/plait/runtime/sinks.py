@@ -31,8 +31,6 @@ class Sink(Protocol):
     def publish(self, batch_id: int, rows: pa.Table) -> None:
         """Hand over the rows of a batch, all of them or, by an error, none."""
 
-    def close(self) -> None: ...
-
 
 # Writes rows of a batch through Spark (`plait.spark.sink`). The text names whoever writes: some formats drop
 # what the same one wrote under the same batch id before.
@@ -52,9 +50,6 @@ class _RowSink:
             raise InternalError("result-columns", f"{rows.column_names} instead of {self._schema.names}")
         if rows.num_rows:
             self._take(batch_id, rows.rename_columns(self._schema.names).cast(self._schema))
-
-    def close(self) -> None:
-        """Nothing is held open between batches."""
 
     def _take(self, batch_id: int, rows: pa.Table) -> None:
         raise NotImplementedError
@@ -89,7 +84,22 @@ _FILES: dict[SinkKind, tuple[str, Callable[[pa.Table, IO[bytes]], None]]] = {
 }
 
 
-class ConsoleSink(_RowSink):
+class _OnceSink(_RowSink):
+    """What is handed over cannot be replaced. A batch that is done again because the place of another query
+    failed is not handed over once more."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        super().__init__(schema)
+        self._taken: dict[int, int] = {}  # the last batch of each series
+
+    def publish(self, batch_id: int, rows: pa.Table) -> None:
+        series = results_folder.series_of(batch_id)
+        if self._taken.get(series) != batch_id:
+            super().publish(batch_id, rows)
+            self._taken[series] = batch_id
+
+
+class ConsoleSink(_OnceSink):
     """Prints each batch as a table."""
 
     def __init__(self, schema: pa.Schema, query: str) -> None:
@@ -125,7 +135,7 @@ class MemorySink(_RowSink):
         return pa.concat_tables([self._schema.empty_table(), *batches])
 
 
-class SparkSink(_RowSink):
+class SparkSink(_OnceSink):
     """Hands the rows to a format of Spark's. Each series of batches is written by another."""
 
     def __init__(self, schema: pa.Schema, declared: Declared, write: WriteFrame, writer: str) -> None:

@@ -14,6 +14,9 @@ from plait.runtime.snapshot import QueryState
 from plait.spark.execution import Execution, Frame
 from plait.spark.failures import SPARK_ERRORS, explained
 
+# How long Spark may take to end what has failed.
+_END_SECONDS = 60.0
+
 
 class StreamingWork:
     """`start` may be called again when an execution has ended well: it goes on where that one was.
@@ -51,7 +54,10 @@ class StreamingWork:
                 raise
 
     def forget_failure(self) -> None:
-        """Be as before the first start: what it failed by is out of the way."""
+        """Be as before the first start: what it failed by is out of the way. Spark may still be about to end
+        what has failed, and starts no other of that name before."""
+        if self._execution is not None:
+            self._execution.stop(_END_SECONDS)
         self._execution = self.error = None
 
     @property
@@ -83,9 +89,10 @@ class StreamingWork:
 
     def watch(self) -> None:
         """Take note of what has happened since the last time."""
-        if self._execution is not None and self.error is None:
-            failure = self._execution.failure
-            if failure is not None:
+        execution = self._execution
+        if execution is not None and self.error is None:
+            failure = execution.failure
+            if failure is not None and execution is self._execution:  # no other has begun meanwhile
                 self.error = explained(failure, self.label)
                 self.error.hint = self.error.hint or "mend that and start again: no row is lost or doubled"
 

@@ -11,6 +11,7 @@ from tests.unit.runtime.test_query_set import BOTH, ONES, OTHER, STREAMS, SUMS, 
 
 from plait.deployment.fragments import Way
 from plait.deployment.lowering import Engines
+from plait.errors import ExternalError
 from plait.runtime.change_stages import (
     ChangeStage,
     HandOverStage,
@@ -179,6 +180,42 @@ def test_rows_of_a_second_place_are_another_series() -> None:
     assert then.outlets["twos"].series_of("woven-0-2") == 1
     assert then.outlets["threes"].writers == {0: "threes", 1: "woven-0-2"}
     assert then.outlets["twos"].folder == Path("results/twos").absolute()
+
+
+def test_each_merge_has_a_series_that_nobody_has_had() -> None:
+    queries = one_by_one(OF_TWOS, OF_THREES, ONES, ONES.replace("ones", "more"), engines=Engines.SPARK)
+    plan = merge_plan(queries, ())
+    assert sorted(each.series for each in plan.merges) == [1, 2]
+    then = handed_over(queries, plan.at(queries, lambda _: MOMENT_US).merges)
+    # The same comes of the changes that were written down, also where outlets are known that came later.
+    later = replace(queries, outlets=then.outlets)
+    assert handed_over(later, plan.at(queries, lambda _: MOMENT_US).merges).outlets == then.outlets
+    fourth = added(then, OF_FOURS)
+    left = let_go(fourth, {"twos": ["twos"], "threes": ["threes"]}, {"twos": 1, "threes": 1}, {})
+    assert [each.series for each in merge_plan(left, ()).merges] == [3]
+
+
+def test_no_query_is_handed_over_before_it_sees_rows() -> None:
+    later_us = 2 * MOMENT_US
+    queries = added(a_set(OF_TWOS, engines=Engines.SPARK), OF_THREES, later_us)
+    then, _ = merged(queries, MOMENT_US)
+    moments = {result.query: result.after_us for result in then.fragments[-1].results}
+    assert moments == {"twos": later_us, "threes": later_us}
+    assert len({each.name for each in then.fragments}) == len(then.fragments)
+
+
+def test_what_was_counted_of_a_query_stays_with_it_if_it_fails_while_it_is_handed_over() -> None:
+    then, _ = merged(one_by_one(OF_TWOS, OF_THREES, engines=Engines.SPARK))
+    carried = {"threes": Carried({"rows:threes": 3}, {})}
+    error = {"threes": ExternalError("results", "the disk is full")}
+    gone = then.without(["threes"], {"threes": 4, "woven-0-2": 1}, error, carried)
+    assert gone.stopped["threes"].fragment == "woven-0-2"
+    assert gone.stopped["threes"].carried == carried["threes"]
+    written = json.dumps(settled(gone, {"twos"}).to_json())
+    again = restored(
+        a_set(OF_TWOS, engines=Engines.SPARK), Settled.from_json(json.loads(written)), gone.outlets
+    )
+    assert again.stopped["threes"].carried == carried["threes"]
 
 
 def test_a_query_that_is_being_handed_over_is_dropped_in_both_places() -> None:

@@ -231,6 +231,16 @@ def test_the_console_shows_a_table_a_batch(capsys: pytest.CaptureFixture[str]) -
     )
 
 
+def test_a_batch_that_is_done_again_in_the_same_run_is_not_shown_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sink = ConsoleSink(SCHEMA, "rooms")
+    for batch in (4, 4, results_folder.numbered(1, 4), 4, 5):
+        sink.publish(batch, table((1, "hall")))
+    heads = [line for line in capsys.readouterr().out.splitlines() if line.startswith("rooms")]
+    assert heads == [f"rooms, batch {batch}: 1 row" for batch in (4, 4, 5)]
+
+
 def test_memory_keeps_each_batch_once() -> None:
     sink = MemorySink(SCHEMA)
     assert sink.table().schema == SCHEMA
