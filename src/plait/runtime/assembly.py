@@ -64,6 +64,7 @@ from plait.spark.trunk_rows import TrunkRows
 from plait.spark.woven import WovenComputation
 
 _LEAST_MEMORY_BYTES = 256 * 1024**2  # of a database
+_SHARE_OF_READER = 4  # of files, which needs as much as a few groups of their rows
 
 
 class Assembly:
@@ -377,7 +378,8 @@ class Assembly:
         checkpoint = Checkpoint(folder.checkpoint)
         trunk.check_between(checkpoint.last_committed, checkpoint.last_planned)
         if all(map(sources.has_parquet_files, inputs)):
-            reader = _opened(Database(), held)
+            most = max(memory_shares().databases_bytes // _SHARE_OF_READER, _LEAST_MEMORY_BYTES)
+            reader = _opened(Database(memory_bytes=most), held)
             return TrunkFiles(inputs, catalog, sources, folder.beats, folder.checkpoint, reader, trunk)
         return TrunkRows(inputs, catalog, sources, folder.beats, trunk)
 

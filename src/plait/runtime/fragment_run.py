@@ -180,12 +180,12 @@ class FragmentRun(StreamingWork):
         deadline = monotonic() + limit_seconds
         while True:
             if not self._batch_lock.acquire(timeout=max(0.0, deadline - monotonic())):
-                raise _busy(self.label, limit_seconds)
+                raise busy(self.label, limit_seconds)
             if self.error is not None or self.journal.last_begun == self.journal.last_finished:
                 break
             self._batch_lock.release()
             if monotonic() >= deadline or not self.is_active:
-                raise _busy(self.label, limit_seconds)
+                raise busy(self.label, limit_seconds)
             sleep(_LOOK_SECONDS)
         try:
             yield
@@ -283,8 +283,9 @@ class FragmentRun(StreamingWork):
 
     def _tables_of(self, batch: int) -> Mapping[str, Path]:
         """The tables that a batch sees. One that cannot be read is the trouble of those that join it."""
+        are_wanted = len(self.publisher.silent(batch)) < len(self.fragment.results)
         try:
-            return self._tables.begin(self.journal, batch, self.serving.tables)
+            return self._tables.begin(self.journal, batch, self.serving.tables, are_wanted=are_wanted)
         except PlaitError as error:
             unreadable = self._tables.unreadable(self.serving.tables)
             failed = {
@@ -356,7 +357,7 @@ class BusyError(ExternalError):
     """A micro-batch goes on for longer than somebody can wait."""
 
 
-def _busy(label: str, limit_seconds: float) -> BusyError:
+def busy(label: str, limit_seconds: float) -> BusyError:
     return BusyError(
         "busy",
         f"{label}: its micro-batch was not done within {limit_seconds:g} s",

@@ -247,6 +247,7 @@ def _bad_text(stream: StreamProgress) -> str:
 def _warnings(progress: RunProgress) -> Iterator[str]:
     """What may be wrong with the data of streams, or with results, and would otherwise go unnoticed."""
     yield from progress.tended.trouble.values()
+    yield from progress.put_off
     yield from filter(None, (_slow_text(query, progress.trigger_seconds) for query in progress.queries))
     for stream in progress.streams:
         held_back = [query.name for query in progress.queries if query.held_back_by == stream.name]
