@@ -289,8 +289,8 @@ class Assembly:
         held: ExitStack,
         journal: Journal,
     ) -> FragmentRun:
-        publisher = self._publisher(fragment, queries)
         computation = self._computation(fragment, folder, held)
+        publisher = self._publisher(fragment, queries)  # folders are claimed when all else is there
         logs = {
             key: self._log(key, name, folder.checkpoint)
             for key in fragment.streams

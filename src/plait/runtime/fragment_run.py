@@ -238,13 +238,13 @@ class FragmentRun(StreamingWork):
     def is_in_first_batch(self) -> bool:
         return self._batch_began is not None and not self.totals.batches
 
-    def has_read(self, stream: str, until: float) -> bool:
-        """Whether the fragment has looked for rows of a stream after that moment, in vain: so it has read all
-        that others had read by then. It may be far behind them."""
+    def looked(self, stream: str) -> float:
+        """When the fragment last looked for rows of a stream in vain: so it has read all that others had read
+        by then. It may be far behind them."""
         looked = self._looked.get(stream, -math.inf)
         if self._batch_began is None and self.found_nothing:
             looked = max(looked, self._batch_ended, monotonic() - self._trigger_seconds)
-        return looked > until
+        return looked
 
     def _process(self, frame: Frame, batch: int) -> None:
         began = self._batch_began = monotonic()

@@ -97,6 +97,8 @@ class LiveQueries:
 
     def drop(self, names: Sequence[str], *, sure: bool) -> Change:
         """Compute these queries no more. Their results stay. `sure`: also if others read them."""
+        if not names:
+            raise UserError("no-queries", "no query is named that is to be dropped")
         dropped = tuple(dict.fromkeys(self.now.query(name).name for name in names))
         if not sure:
             self.now.check_unread(dropped)

@@ -204,6 +204,9 @@ class _Planning:
             self._staying |= {name: why for name, why in hindered.items() if name in by_name}
             if not hindered:
                 yield home
+                continue
+            beside = f"it runs in {home.name} with `{min(hindered)}`, which is not handed over"
+            self._staying |= {name: beside for name in own if name in by_name and name not in hindered}
 
     def _obstacle(self, result: Result | None, is_new: bool) -> str:
         """Why a query cannot be handed over; empty if it can."""

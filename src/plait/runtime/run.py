@@ -308,7 +308,11 @@ class Run:
     def error(self) -> PlaitError | None:
         """What went wrong so far: an error for each query and intake that failed."""
         # A file that cannot be read fails the queries of its stream and the intake, in the same words.
-        found = {work.error.render(): work.error for work in self._works if work.error is not None}
+        found = {
+            work.error.render(): work.error
+            for work in self._works
+            if work.error is not None and (self.has_ended or not work.starts_again)
+        }
         found |= {each.error.render(): each.error for each in self._live.now.stopped.values()}
         errors = [*found.values()]
         errors += [self._broken] if self._broken is not None else []
@@ -508,7 +512,7 @@ class Run:
             if reached_us is None or (intake is not None and not intake.found_nothing):
                 continue
             for run in self._assembly.fragments:
-                if key in run.streams and run.is_active and run.has_read(key, log.last_arrival):
+                if key in run.streams and run.is_active and run.looked(key) > log.last_arrival:
                     run.beats.write({key: reached_us}, run.journal.last_finished)
                     log.beat(reached_us)
 
