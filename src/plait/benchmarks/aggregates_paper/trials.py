@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from time import perf_counter
+from types import MappingProxyType
 
 from plait.benchmarks.aggregates_paper.workload import Configuration, problem
-from plait.planners.weaving import OPTIMIZERS, Optimizer
+from plait.planners.weaving import OPTIMIZERS, OTHER_READINGS, Optimizer
 
-CONTESTANTS: Mapping[str, Optimizer] = OPTIMIZERS
+CONTESTANTS: Mapping[str, Optimizer] = MappingProxyType({**OPTIMIZERS, **OTHER_READINGS})
 
 
 @dataclass(frozen=True)
