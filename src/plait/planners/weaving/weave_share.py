@@ -20,8 +20,8 @@ them. (A pair of different edges whose gain is within 1e-9 of λ is equal by the
 first; it takes rates of 10^8 rows a second and more to see that.)
 
 **Pairs that are not looked at.** What a tree makes with another has at least the edges of what its parts
-made with it. If by that bound a pair cannot gain, its rate is not computed until weaving goes on without
-gain.
+made with it. So after weaving, gains are known not to exceed some number, and edges are counted only of
+pairs that could be the best by that.
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ from plait.planners.weaving.ties import equal_to_greatest, is_less
 from plait.windows.edge_classes import Integers, Numbers
 
 NO_MATTER_HOW_MANY = sys.maxsize
+
+# So many pairs of a tree are counted at once, those that may gain most: it takes about as long as for one.
+COUNTED_AT_ONCE = 32
 
 
 @dataclass(frozen=True)
@@ -80,8 +83,8 @@ def _woven_by_edges(problem: WeavingProblem, extent: Extent) -> list[GrowingTree
 
 
 class _Pairs:
-    """The gains of all pairs of trees. A tree is known by its place, which never changes; where one has
-    been woven into an earlier one, its gains are minus infinity.
+    """The gains of all pairs of trees. A tree is known by its place, which never changes; where one has been
+    woven into an earlier one, its gains are minus infinity.
 
     Each tree has the edges of its place in the problem's `edge_sets`, at first.
     """
@@ -90,38 +93,59 @@ class _Pairs:
         self._trees = trees
         self._unions = problem.unions
         self._rate = problem.rate_rows_per_s
-        self._looks_at_all = False
         self._alive = np.ones(len(trees), dtype=bool)
         self._union = np.array([tree.union for tree in trees])
         self._edges = np.array([tree.edges_per_s for tree in trees])
         self._overlap = np.array([tree.overlap for tree in trees])
-        # Edges of a pair woven together, or a number that they are not below.
+        # Edges of a pair woven together, or a number that they are not below; and what it gains, or a
+        # number that this does not exceed.
         self._pair_edges = np.stack([self._unions.rates_with_each_edge_set(tree.union) for tree in trees])
+        self._is_counted = np.ones((len(trees), len(trees)), dtype=bool)
         places = np.arange(len(trees))
         self._gains = self._gains_of(places[:, None], places, self._pair_edges)
-        self._gains[np.tri(len(trees), dtype=bool)] = -np.inf
+        np.fill_diagonal(self._gains, -np.inf)
         self._best = self._gains.max(axis=1)
 
     def woven(self, extent: Extent) -> list[GrowingTree]:
         left = len(self._trees)
         while left > 1:
             one, other, gain = self._first_of_greatest_gain()
-            gains = is_less(0.0, gain, self._rate)
-            if not extent.goes_on(left, gains):
+            if not extent.goes_on(left, is_less(0.0, gain, self._rate)):
                 break
-            if not gains and not self._looks_at_all:
-                self._look_at_all()
-                continue
             self._weave(one, other)
             left -= 1
         return [tree for tree, alive in zip(self._trees, self._alive, strict=True) if alive]
 
     def _first_of_greatest_gain(self) -> tuple[int, int, float]:
-        greatest = float(self._best.max())
-        enough = equal_to_greatest(greatest, self._rate)
-        one = int((self._best >= enough).argmax())
-        other = int((self._gains[one] >= enough).argmax())
-        return one, other, greatest
+        """The first tree that is in a pair of the greatest gain is the first of that pair, and the first of
+        those that it is in such a pair with is the other."""
+        while True:
+            greatest = float(self._best.max())
+            enough = equal_to_greatest(greatest, self._rate)
+            uncounted = self._first_uncounted(enough)
+            if uncounted is None:
+                one = int((self._best >= enough).argmax())
+                return one, int((self._gains[one] >= enough).argmax()), greatest
+            self._count(uncounted, enough)
+
+    def _first_uncounted(self, enough: float) -> int | None:
+        """A tree that is in a pair that may have the greatest gain, but whose edges are not counted."""
+        for place in np.flatnonzero(self._best >= enough):
+            others = np.flatnonzero((self._gains[place] >= enough) & ~self._is_counted[place])
+            if len(others):
+                both = [int(place), int(others[0])]
+                return max(both, key=lambda tree: int((~self._is_counted[tree]).sum()))
+        return None
+
+    def _count(self, one: int, enough: float) -> None:
+        """Count the edges of all pairs of a tree that may gain enough, and of some more."""
+        others = np.flatnonzero(~self._is_counted[one])
+        if len(others) > COUNTED_AT_ONCE:
+            gains = self._gains[one, others]
+            enough = min(enough, float(np.partition(gains, -COUNTED_AT_ONCE)[-COUNTED_AT_ONCE]))
+            others = others[gains >= enough]
+        self._set(one, others, self._unions.rates_with(int(self._union[one]), self._union[others]))
+        self._is_counted[one, others] = self._is_counted[others, one] = True
 
     def _weave(self, one: int, other: int) -> None:
         into, woven = self._trees[one], self._trees[other]
@@ -131,45 +155,25 @@ class _Pairs:
         into.items += woven.items
         self._union[one], self._edges[one], self._overlap[one] = into.union, into.edges_per_s, into.overlap
         self._alive[other] = False
-
-        had_best = (self._gains[:other, one] >= self._best[:other]) | (
-            self._gains[:other, other] >= self._best[:other]
-        )
-        self._gains[other] = self._gains[:, other] = self._best[other] = -np.inf
-        self._renew(one, other)
-        self._best[:one] = np.maximum(self._best[:one], self._gains[:one, one])
-        stale = np.flatnonzero(had_best & self._alive[:other])
-        self._best[stale] = self._gains[stale].max(axis=1)
-        self._best[one] = self._gains[one].max()
-
-    def _renew(self, one: int, other: int) -> None:
-        """The gains of a tree into which another was woven."""
         others = np.flatnonzero(self._alive)
         others = others[others != one]
-        edges = np.maximum(self._pair_edges[one, others], self._pair_edges[other, others])
-        np.maximum(edges, self._edges[one], out=edges)
-        if self._looks_at_all:
-            looked_at = np.arange(len(others))
-        else:
-            looked_at = np.flatnonzero(self._gains_of(one, others, edges) > 0)
-        edges[looked_at] = self._unions.rates_with(int(self._union[one]), self._union[others[looked_at]])
-        self._set(one, others, edges)
 
-    def _look_at_all(self) -> None:
-        """Weaving goes on without gain: also pairs that cannot gain are compared, from now on."""
-        self._looks_at_all = True
-        places = np.flatnonzero(self._alive)
-        for number, one in enumerate(places[:-1].tolist()):
-            others = places[number + 1 :]
-            self._set(one, others, self._unions.rates_with(int(self._union[one]), self._union[others]))
-        self._best = self._gains.max(axis=1)
+        had_best = others[self._gains[others, other] >= self._best[others]]
+        self._gains[other] = self._gains[:, other] = self._best[other] = -np.inf
+        self._is_counted[other] = self._is_counted[:, other] = True
+        self._best[had_best] = self._gains[had_best].max(axis=1)
+        pair_edges = np.maximum(self._pair_edges[one, others], self._pair_edges[other, others])
+        self._is_counted[one, others] = self._is_counted[others, one] = False
+        self._set(one, others, np.maximum(pair_edges, self._edges[one]))
 
     def _set(self, one: int, others: Integers, pair_edges: Numbers) -> None:
+        before, gains = self._gains[others, one], self._gains_of(one, others, pair_edges)
         self._pair_edges[one, others] = self._pair_edges[others, one] = pair_edges
-        gains = self._gains_of(one, others, pair_edges)
-        first = int(np.searchsorted(others, one))
-        self._gains[others[:first], one] = gains[:first]
-        self._gains[one, others[first:]] = gains[first:]
+        self._gains[one, others] = self._gains[others, one] = gains
+        had_best = others[(before >= self._best[others]) & (gains < before)]
+        self._best[others] = np.maximum(self._best[others], gains)
+        self._best[had_best] = self._gains[had_best].max(axis=1)
+        self._best[one] = self._gains[one].max()
 
     def _gains_of(self, one: int | Integers, others: Integers, pair_edges: Numbers) -> Numbers:
         gains: Numbers = (
