@@ -14,7 +14,14 @@ from tests.workloads.windows import in_seconds, tick_windows
 
 from plait.errors import UserError
 from plait.plan.nodes import TickWindow
-from plait.planners.weaving import OPTIMIZERS, OTHER_READINGS, WeavingPlan, WeavingProblem, checked_window
+from plait.planners.weaving import (
+    OPTIMIZERS,
+    OTHER_READINGS,
+    WeavingPlan,
+    WeavingProblem,
+    checked_window,
+    weave_share,
+)
 from plait.windows.edge_rate import edge_rate_per_s
 from plait.windows.tree_cost import plan_cost, tree_cost
 
@@ -54,6 +61,18 @@ def test_plans_are_those_of_the_plainest_form(name: str, problem: WeavingProblem
     reference = Reference(scaled, problem.nodes, rate, seed)
     expected = [{frozenset(tree) for tree in node} for node in REFERENCES[name](reference)]
     assert _trees_of_nodes(ALL[name](problem, seed)) == expected
+
+
+@pytest.mark.parametrize("name", ["w-tn", "wg-tn"])
+@settings(max_examples=40, deadline=None)
+@given(problem=PROBLEMS)
+def test_it_makes_no_difference_how_many_pairs_are_counted_at_once(
+    name: str, problem: WeavingProblem
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(weave_share, "COUNTED_AT_ONCE", 1)
+        one_by_one = OPTIMIZERS[name](problem, 0)
+    assert one_by_one == OPTIMIZERS[name](problem, 0)
 
 
 @by_name
