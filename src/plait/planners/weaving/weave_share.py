@@ -17,7 +17,7 @@ equal edges (of identical queries first of all), in the order of the first of ea
 without looking at pairs, and greedy begins with as many trees as there are different edges. It may have to
 stop on the way, when there are few enough trees, and then the last ones are left out, as greedy would leave
 them. (A pair of different edges whose gain is within 1e-9 of λ is equal by the tie rule and could come
-first; it takes rates of 10^8 rows a second and more to see that.)
+first. That takes millions of rows a second, or ranges of thousandths of a slide.)
 
 **Pairs that are not looked at.** What a tree makes with another has at least the edges of what its parts
 made with it. So after weaving, gains are known not to exceed some number, and edges are counted only of
@@ -38,7 +38,8 @@ from plait.windows.edge_classes import Integers, Numbers
 
 NO_MATTER_HOW_MANY = sys.maxsize
 
-# So many pairs of a tree are counted at once, those that may gain most: it takes about as long as for one.
+# So many pairs of a tree are counted at once, those that may gain most: it takes two or three times as long
+# as one.
 COUNTED_AT_ONCE = 32
 
 
