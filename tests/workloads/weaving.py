@@ -140,7 +140,7 @@ class Reference:
 
     # §6.2, Algorithm 2
 
-    def to_nodes(self, category: str, stops_at_nodes: bool = True) -> list[Node]:
+    def to_nodes(self, category: str, stops_at_nodes: bool = False) -> list[Node]:
         trees = [[query] for query in self.queries]
         while len(trees) > 1:
             if stops_at_nodes and len(trees) <= self.nodes:
@@ -227,8 +227,8 @@ REFERENCES: dict[str, Callable[[Reference], list[Node]]] = {
     "wg-tl": lambda reference: reference.to_lowest("wg"),
     "wg-tn": lambda reference: reference.to_nodes("wg"),
     "wg-i": lambda reference: reference.inserted("wg"),
-    "w-tn:listing": lambda reference: reference.to_nodes("w", stops_at_nodes=False),
-    "wg-tn:listing": lambda reference: reference.to_nodes("wg", stops_at_nodes=False),
+    "w-tn:text": lambda reference: reference.to_nodes("w", stops_at_nodes=True),
+    "wg-tn:text": lambda reference: reference.to_nodes("wg", stops_at_nodes=True),
     "w-i:plan-cost": lambda reference: reference.inserted("w", "plan"),
     "wg-i:plan-cost": lambda reference: reference.inserted("wg", "plan"),
     "wg-i:node-cost": lambda reference: reference.inserted("wg", "node"),

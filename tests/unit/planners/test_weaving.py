@@ -119,8 +119,8 @@ def test_the_thirteen_of_table_1() -> None:
 def test_weaving_stops_at_the_number_of_nodes_by_the_text_only() -> None:
     """Three queries that weave perfectly, and two nodes."""
     problem = WeavingProblem((in_seconds(4, 2),) * 3, 2, 10.0)
-    assert [len(tree.queries) for tree in OPTIMIZERS["w-tn"](problem, 0).trees] == [2, 1]
-    assert [len(tree.queries) for tree in OTHER_READINGS["w-tn:listing"](problem, 0).trees] == [3]
+    assert [len(tree.queries) for tree in OPTIMIZERS["w-tn"](problem, 0).trees] == [3]
+    assert [len(tree.queries) for tree in OTHER_READINGS["w-tn:text"](problem, 0).trees] == [2, 1]
 
 
 def test_weaving_only_goes_on_without_gain_until_every_tree_has_a_node() -> None:

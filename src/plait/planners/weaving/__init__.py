@@ -24,7 +24,7 @@ decided:
 
 | slip | decided | other reading, if plans differ |
 |---|---|---|
-| Algorithm 2 does not stop at T ≤ N, the text does | the text | `w-tn:listing`, `wg-tn:listing` |
+| Algorithm 2 does not stop at T ≤ N, the text does | the listing | `w-tn:text`, `wg-tn:text` |
 | Algorithm 2 names pairs i = j, and pairs twice | pairs i < j | |
 | Algorithm 3 does not reset WeaveCost for each query | reset | |
 | Algorithm 3 has the switch inside its loops | after them | |

@@ -51,8 +51,8 @@ OPTIMIZERS: Mapping[str, Optimizer] = MappingProxyType(
 # Where the paper's text and listings differ: what is not the default. `to_nodes` and `inserted` say why.
 OTHER_READINGS: Mapping[str, Optimizer] = MappingProxyType(
     {
-        "w-tn:listing": _seedless(partial(plan_to_nodes, category=_W, stops_at_nodes=False)),
-        "wg-tn:listing": _seedless(partial(plan_to_nodes, category=_WG, stops_at_nodes=False)),
+        "w-tn:text": _seedless(partial(plan_to_nodes, category=_W, stops_at_nodes=True)),
+        "wg-tn:text": _seedless(partial(plan_to_nodes, category=_WG, stops_at_nodes=True)),
         "w-i:plan-cost": partial(plan_inserted, category=_W, measure=Measure.PLAN_COST),
         "wg-i:plan-cost": partial(plan_inserted, category=_WG, measure=Measure.PLAN_COST),
         "wg-i:node-cost": partial(plan_inserted, category=_WG, measure=Measure.NODE_COST),
