@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,8 @@ WORD_BITS = 64
 # Words of all progressions together: 160 MB. Where there would be more, exact rates are quicker.
 MOST_WORDS = 20_000_000
 
-Words = NDArray[np.uint64]
+# Unsigned integers, as short as all named residues of a factor fit into, if they fit.
+Words = NDArray[np.unsignedinteger[Any]]
 Numbers = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -60,6 +62,9 @@ class EdgeClasses:
     @property
     def words(self) -> int:
         return len(self.factor_of_word)
+
+    def no_edges(self, rows: int) -> Words:
+        return np.zeros((rows, self.words), dtype=self.progression_masks.dtype)
 
     def cover(self, row: Words, progression: int) -> None:
         """Write into a row what a progression covers."""
@@ -239,6 +244,7 @@ def _laid_out(classes: Sequence[tuple[float, _Conditions]], times_per_s: float) 
     starts = np.flatnonzero(np.diff(place[order], prepend=-1))
     bits = np.uint64(1) << (bit[order] % WORD_BITS).astype(np.uint64)
     masks = np.bitwise_or.reduceat(bits, starts)
+    masks = masks.astype(np.min_scalar_type(int(masks.max())))
     covering = progression[order][starts]
     class_of_factor = keys // (columns + 1)
     return EdgeClasses(

@@ -118,18 +118,19 @@ class _RatesByClasses:
         self._one = np.array([own[0] for own in members])
         self._two = np.array([place for place, own in enumerate(members) if len(own) > 1], dtype=np.int64)
         self._second = np.array([own[1] for own in members if len(own) > 1], dtype=np.int64)
-        self._rows = np.zeros((2 * len(members), classes.words), dtype=np.uint64)
+        self._rows = classes.no_edges(2 * len(members))
         self._made = len(members)
 
     def of_each_edge_set(self) -> Sequence[float]:
         for row, own in zip(self._rows, self._members, strict=False):
             for progression in own:
                 self._classes.cover(row, progression)
-        rates: list[float] = self._rates_per_s(np.arange(len(self._members)), np.uint64(0)).tolist()
+        (nothing,) = self._classes.no_edges(1)
+        rates: list[float] = self._rates_per_s(np.arange(len(self._members)), nothing).tolist()
         return rates
 
     def make(self, edge_sets: Iterator[int]) -> float:
-        row = np.zeros(self._classes.words, dtype=np.uint64)
+        (row,) = self._classes.no_edges(1)
         for edge_set in edge_sets:
             row |= self._rows[edge_set]
         return self._add(row)
@@ -147,7 +148,7 @@ class _RatesByClasses:
     def with_unions(self, union: int, others: Integers) -> Numbers:
         return self._rates_per_s(others, self._rows[union])
 
-    def _rates_per_s(self, unions: Integers, more: Words | np.uint64) -> Numbers:
+    def _rates_per_s(self, unions: Integers, more: Words) -> Numbers:
         step = max(1, _BATCH_WORDS // self._classes.words)
         parts = [
             self._classes.rates_per_s(self._rows[unions[start : start + step]] | more)
