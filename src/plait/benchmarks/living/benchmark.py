@@ -27,7 +27,7 @@ from plait.benchmarks.living.workload import Feeder, Queries, streams_sql
 from plait.benchmarks.report import Claim, Observer, Report
 from plait.errors import InfeasibleError
 from plait.evaluator import StoredData, difference, evaluate
-from plait.spark.session import present
+from plait.spark.session import present, started_queries
 from plait.spark.session import session as start_spark
 
 QUERIES = 300
@@ -95,7 +95,7 @@ class _Life:
             feeder.start()
             self.observer(f"{self.number} queries run; warming up")
             _wait(warm_s, rows)
-            started = {str(query.runId) for query in spark.streams.active}
+            started = started_queries(spark)
             before, during = _Pace(), _Pace()
             for turn in range(extent.turns):
                 self.observer(f"turn {turn + 1} of {extent.turns}: as it is, then {extent.changes} changes")
@@ -109,7 +109,7 @@ class _Life:
                     "no micro-batch has ended in the time that was to be measured",
                     hint="measure where nothing else runs",
                 )
-            restarted = {str(query.runId) for query in spark.streams.active} - started
+            restarted = started_queries(spark) - started
             feeder.end()
             self.observer("closing what is open")
             running.drain()
