@@ -20,6 +20,7 @@ from tests.java_options import QUICK_ENVIRONMENT
 from tests.patience import wait_until
 
 import plait
+from plait.benchmarks.dropped import Standing, standings, wrong_until_dropped
 from plait.errors import PlaitError
 from plait.evaluator import StoredData, difference, evaluate
 from plait.failpoints import VARIABLE
@@ -39,6 +40,9 @@ class ChangingSystem:
     first: int
     engines: str = "any"
     starts_us: dict[str, int | None] = field(default_factory=dict)
+    standings: dict[str, Standing] = field(
+        default_factory=dict
+    )  # when somebody last asked for the end of one
     refused: list[str] = field(default_factory=list)  # changes that should have been made
     _rounds: int = 0
 
@@ -137,6 +141,10 @@ class ChangingSystem:
     def add(self, names: Sequence[str]) -> None:
         self.system.add_text("\n".join(q.sql for q in self.workload.queries if q.name in names))
 
+    def drop(self, *names: str) -> None:
+        self.standings |= standings(self.system)
+        self.system.drop(*names, sure=True)
+
     def note_starts(self) -> set[str]:
         """Which queries there are; since when is noted."""
         queries = self.system.queries()
@@ -152,17 +160,22 @@ class ChangingSystem:
             capture_output=True,
         )
 
-    def wrong(self, queries: Sequence[str], *, whole: bool = True) -> list[str]:
-        """What is wrong with the rows of queries; not `whole`: rows may be missing that came later."""
+    def wrong(self, queries: Sequence[str], *, dropped: bool = False) -> list[str]:
+        """What is wrong with the rows of queries; if they were `dropped`, up to then."""
         loaded = self.workload.load()
         found = []
         with StoredData.from_rows(loaded.catalog, self.workload.rows) as data:
             for name in queries:
                 after_us = self.starts_us[name]
                 start = None if after_us is None else EPOCH + timedelta(microseconds=after_us)
-                rows = evaluate(loaded.query(name.split("#")[0]), data, start=start).rows
-                text = difference(rows, self._rows(name))
-                if text and (whole or "only right" in text):
+                query = loaded.query(name.split("#")[0])
+                expected, given = evaluate(query, data, start=start), self._rows(name)
+                if dropped:
+                    standing = self.standings[name.lower()]
+                    text = wrong_until_dropped(query, expected, given, standing, loaded.queries.values())
+                else:
+                    text = difference(expected.rows, given)
+                if text:
                     found.append(f"{name}, after {after_us}:\n{text}")
         return found
 

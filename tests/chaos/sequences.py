@@ -3,7 +3,7 @@
 Queries are added to a system, dropped from it and merged while rows arrive. In most of its lives it is killed
 in the middle of a change: at a step of it, or at a moment; some starts are killed, too. In the end every
 query that is there has the rows of its definition from the moment on at which it was added, and those that
-are gone had no others.
+are gone have all that were due by then, and no others.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import argparse
 import random
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -35,18 +35,25 @@ LONGEST_CHANGE_S = 0.6
 ENDED = ("control", "not-running")
 
 
-def sequence(seed: int, folder: Path) -> list[str]:
+def sequence(
+    seed: int,
+    folder: Path,
+    *,
+    lives: int = LIVES,
+    ends: Sequence[str] = ENDS,
+    killed_at_start: float = KILLED_AT_START,
+) -> list[str]:
     """What is wrong after a sequence of changes. Every third one is on Spark alone."""
     rng = random.Random(seed)
     on_spark = seed % 3 == 2
     kinds = ON_SPARK if on_spark else [kind for kind in KINDS if kind != OVER_A_QUERY][seed % 2 :: 2]
-    workload = with_variants(random_workload(seed, kinds, cuts=LIVES + 2), 1, rng)
+    workload = with_variants(random_workload(seed, kinds, cuts=lives + 2), 1, rng)
     names = [query.name for query in workload.queries]
     living = ChangingSystem(workload, folder, len(names) // 2, "spark" if on_spark else "any")
     present: set[str] = set()
-    for _ in range(LIVES):
-        end = rng.choice(ENDS)
-        if rng.random() < KILLED_AT_START:
+    for _ in range(lives):
+        end = rng.choice(ends)
+        if rng.random() < killed_at_start:
             living.killed_at_start(rng.choice(AT_START))
         failpoint = end if end.startswith("change-") else None
         merges = failpoint is None and rng.random() < 0.5
@@ -74,7 +81,7 @@ def sequence(seed: int, folder: Path) -> list[str]:
         living.arrive()
     living.drain()
     gone = [name for name in living.starts_us if name not in present]
-    return [*living.refused, *living.wrong(sorted(present)), *living.wrong(gone, whole=False)]
+    return [*living.refused, *living.wrong(sorted(present)), *living.wrong(gone, dropped=True)]
 
 
 def _changed(living: ChangingSystem, names: list[str], rng: random.Random) -> Callable[[], None]:
@@ -93,7 +100,7 @@ def _changed(living: ChangingSystem, names: list[str], rng: random.Random) -> Ca
             elif adds:
                 living.add(some)
             else:
-                living.system.drop(*some, sure=True)
+                living.drop(*some)
         except PlaitError as error:
             if error.code not in ENDED:
                 what = "merging" if merges else f"{'adding' if adds else 'dropping'} {some}"

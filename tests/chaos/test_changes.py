@@ -42,7 +42,7 @@ def test_a_change_is_there_as_a_whole_or_not_at_all(seed: int, tmp_path: Path) -
         assert living.note_starts() == {*names}
         living.arrive()
         with pytest.raises(PlaitError, match="ended before it answered"):
-            living.system.drop(*gone, sure=True)
+            living.drop(*gone)
     with living.running():
         assert living.note_starts() == {*names} - {*gone}
         living.add([begun[0]])
@@ -52,7 +52,7 @@ def test_a_change_is_there_as_a_whole_or_not_at_all(seed: int, tmp_path: Path) -
     living.drain()
     staying = [name for name in names if name not in gone]
     assert not living.wrong([*staying, f"{begun[0]}#2"])
-    assert not living.wrong(gone, whole=False)
+    assert not living.wrong(gone, dropped=True)
     assert any(us is not None for us in living.starts_us.values())
 
 

@@ -19,6 +19,7 @@ from tests.differential.shared_way import EPOCH, HandedOver, PowerCutError
 from tests.workloads.trunks import scans_of
 
 from plait.batches import Batch, BatchRows, Outcome, Publish
+from plait.benchmarks.dropped import Standing
 from plait.deployment.fragments import Fragment
 from plait.engines.shared.group import SharedQuery
 from plait.engines.shared.trunk import Trunk
@@ -69,6 +70,11 @@ class Changing:
 
     def rows(self, name: str) -> list[Row]:
         return [row for results in self.published.values() for row in published_rows(results, name)]
+
+    def standing(self, name: str) -> Standing:
+        """How far a query was after its last batch."""
+        outcomes = [each[name] for each in self.outcomes.values() if name in each]
+        return Standing(sum(each.rows for each in outcomes), outcomes[-1].watermark_us if outcomes else None)
 
     def _changed(self, trunk: Trunk) -> Trunk:
         wanted = [each for each in self.live if self.rng.random() < 0.7]

@@ -23,6 +23,7 @@ from tests.patience import wait_until
 
 import plait
 from plait.api import Running
+from plait.benchmarks.dropped import Standing, standings
 from plait.runtime.outlets import recorded
 
 RESTARTED = 0.25
@@ -37,7 +38,7 @@ class Living:
     rng: random.Random
     engines: str = "any"
     live: list[Added] = field(default_factory=list)
-    dropped: list[Added] = field(default_factory=list)
+    dropped: dict[Added, Standing] = field(default_factory=dict)
     merged: set[str] = field(default_factory=set)
     _sql: Path = field(default_factory=Path)
 
@@ -79,9 +80,10 @@ class Living:
     def _change(self, running: Running) -> None:
         leaving = [each for each in self.live if self.rng.random() < 0.3]
         if leaving:
+            standing = standings(running)
             running.drop(*(each.name for each in leaving), sure=True)
             self.live = [each for each in self.live if each not in leaving]
-            self.dropped += leaving
+            self.dropped |= {each: standing[each.name.lower()] for each in leaving}
         there = {each.query for each in self.live}
         coming = [q for q in self.workload.queries if q.name not in there and self.rng.random() < 0.4]
         if coming:

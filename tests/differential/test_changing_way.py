@@ -1,5 +1,6 @@
 """Random queries that come and go while others are computed: each gives the rows of its definition from the
-moment on at which it was added, also if changes and batches are cut off.
+moment on at which it was added, also if changes and batches are cut off; one that was dropped, those
+that were due by then.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tests.differential.variants import with_variants
 from tests.differential.workloads import RandomWorkload, random_workload
 from tests.workloads.trunks import compute_by_plans
 
+from plait.benchmarks.dropped import wrong_until_dropped
 from plait.evaluator import StoredData, difference, evaluate
 
 
@@ -25,12 +27,13 @@ def _check(workload: RandomWorkload, folder: Path, rng: random.Random) -> Changi
         with StoredData.from_rows(given.loaded.catalog, workload.rows) as data:
             live = {each.name for each in ran.live}
             for added in ran.ever:
-                expected = evaluate(given.loaded.query(added.query), data, start=added.start).rows
-                found = ran.rows(added.name)
+                query, found = given.loaded.query(added.query), ran.rows(added.name)
+                expected = evaluate(query, data, start=added.start)
                 if added.name in live:
-                    assert not (wrong := difference(expected, found)), f"{added}\n{wrong}"
-                else:  # what it gave until it was dropped
-                    assert "only right" not in (wrong := difference(expected, found)), f"{added}\n{wrong}"
+                    wrong = difference(expected.rows, found)
+                else:
+                    wrong = wrong_until_dropped(query, expected, found, ran.standing(added.name))
+                assert not wrong, f"{added}\n{wrong}"
     return ran
 
 

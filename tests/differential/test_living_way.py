@@ -1,5 +1,6 @@
 """Queries that come and go on Spark while others run: each gives the rows of its definition from the moment
-on at which it was added, on both engines and on Spark alone.
+on at which it was added, on both engines and on Spark alone; one that is dropped, those that were due by
+then.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from tests.differential.queries import KINDS, OVER_A_QUERY
 from tests.differential.variants import on_spark, with_variants, woven_workload
 from tests.differential.workloads import RandomWorkload, random_workload
 
+from plait.benchmarks.dropped import wrong_until_dropped
 from plait.deployment.fragments import Way
 from plait.evaluator import StoredData, difference, evaluate
 
@@ -34,12 +36,14 @@ def _lived(
     loaded = workload.load()
     with StoredData.from_rows(loaded.catalog, workload.rows) as data:
         for lived in (*living.live, *living.dropped):
-            expected = evaluate(loaded.query(lived.query), data, start=lived.start).rows
-            wrong = difference(expected, living.rows(lived))
-            if lived in living.live:
-                assert not wrong, f"{lived}\n{wrong}"
-            else:  # what it gave until it was dropped
-                assert "only right" not in wrong, f"{lived}\n{wrong}"
+            query = loaded.query(lived.query)
+            expected, given = evaluate(query, data, start=lived.start), living.rows(lived)
+            if lived in living.dropped:
+                standing, beside = living.dropped[lived], loaded.queries.values()
+                wrong = wrong_until_dropped(query, expected, given, standing, beside)
+            else:
+                wrong = difference(expected.rows, given)
+            assert not wrong, f"{lived}\n{wrong}"
     return living
 
 

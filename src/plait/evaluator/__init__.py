@@ -16,7 +16,7 @@ from plait.engines.event_times import microseconds
 from plait.errors import InfeasibleError, InternalError
 from plait.evaluator.failed_rows import failed_rows
 from plait.evaluator.horizon import Horizon
-from plait.evaluator.relations import Definition
+from plait.evaluator.relations import Definition, event_time
 from plait.evaluator.result import Result, difference, only_in_one, same_rows
 from plait.evaluator.stored_data import StoredData
 from plait.expressions.duckdb import type_to_duckdb
@@ -38,11 +38,18 @@ def evaluate(
     out. `start` is the T0 of a query added to a running system: what came before is not seen.
     """
     definition = _definition(query, data, closed_only, start)
-    rows = data.database.fetch(_sorted_statement(query, definition))
+    timed_rows = data.database.fetch(_sorted_statement(query, definition))
     streams, _ = sources_of(query.plan)
     bad_records = {source.relation.name: source.bad_records for source in map(data.stream, sorted(streams))}
     failed = MappingProxyType(failed_rows(query, data, start))
-    return Result(query.columns, query.plan.types, tuple(rows), MappingProxyType(bad_records), failed)
+    return Result(
+        query.columns,
+        query.plan.types,
+        tuple(row[:-1] for row in timed_rows),
+        MappingProxyType(bad_records),
+        failed,
+        tuple(row[-1] for row in timed_rows),
+    )
 
 
 def _definition(query: Query, data: StoredData, closed_only: bool, start: datetime | None) -> Definition:
@@ -57,6 +64,7 @@ def _definition(query: Query, data: StoredData, closed_only: bool, start: dateti
 
 
 def _sorted_statement(query: Query, definition: Definition) -> str:
+    """The rows, and after their columns the event time of each."""
     if not query.columns:
         raise InternalError("no-columns", f"query `{query.name}` has no columns")
     items = [
@@ -64,7 +72,8 @@ def _sorted_statement(query: Query, definition: Definition) -> str:
         for k, (name, type_) in enumerate(zip(query.columns, query.plan.types, strict=True))
     ]
     order = [f"result.c{k} NULLS FIRST" for k in range(len(items))]
-    statement = definition.statement(query.plan, f"SELECT {', '.join(items)}")
+    time = f"{event_time(query.plan.timing)} AS event_time_us"
+    statement = definition.statement(query.plan, f"SELECT {', '.join([*items, time])}")
     return f"{statement} ORDER BY {', '.join(order)}"
 
 

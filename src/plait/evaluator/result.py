@@ -29,6 +29,7 @@ class Result:
     TIMESTAMP values are naive `datetime`s in UTC; those that Python cannot hold (after 9999) are text.
     `bad_records` counts, for each stream the query reads, the rows set aside because of their event time;
     `failed`, for expressions over rows of streams, those on which they are NULL as there is no such value.
+    `times_us` are the event times of the rows: of a tick a microsecond before it.
     """
 
     columns: tuple[str, ...]
@@ -36,6 +37,11 @@ class Result:
     rows: tuple[Row, ...]
     bad_records: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     failed: Mapping[Check, int] = field(default_factory=lambda: MappingProxyType({}))
+    times_us: tuple[int, ...] = ()
+
+    def before(self, us: int) -> list[Row]:
+        """The rows whose event times are before that one."""
+        return [row for row, time_us in zip(self.rows, self.times_us, strict=True) if time_us < us]
 
 
 def same_rows(left: Iterable[Sequence[Any]], right: Iterable[Sequence[Any]]) -> bool:

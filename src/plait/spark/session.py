@@ -164,6 +164,13 @@ def stop(session: SparkSession) -> None:
         session.stop()
 
 
+def started_queries(session: SparkSession) -> frozenset[str]:
+    """The starts of streaming queries that go on in a Spark, whichever session they are of: one that is
+    started again has another."""
+    active = session._jsparkSession.sharedState().activeStreamingQueries()
+    return frozenset(str(execution.runId().toString()) for execution in active.values())
+
+
 def divide_among(session: SparkSession, queries: int) -> None:
     """Let each of so many queries cut its state into its share of the cores: each part costs files and tasks
     in every batch. A query that has a checkpoint keeps the number of parts that it began with."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -131,6 +132,48 @@ def test_lives_are_compared_by_what_they_took_in_the_end() -> None:
     assert held["memory of Python and Java does not grow"]
     assert not held["threads do not become more"]  # of lives 2 and 3, and 4 and 5
     assert {*report.charts} == {"memory", "state"}
+
+
+# Memory in MB as it was minute by minute in lives of a run, from the first batch on.
+MEASURED_LIVES = (
+    (1_467, 1_639, 1_661, 1_705, 1_726),
+    (1_663, 1_674, 1_721, 1_744),
+    (1_927, 2_344, 2_344),
+    (1_733, 1_765, 1_768),
+    (1_502, 2_025, 2_012, 2_073, 2_099),
+)
+
+
+def lives_with(leak_mb_per_minute: float) -> list[samples.Sample]:
+    """Lives like those, each after twenty seconds in which it starts."""
+    rng = random.Random(1)
+    lives = []
+    for life, minutes in enumerate(MEASURED_LIVES):
+        taken = [*[500.0] * 4, *(float(mb) for mb in minutes for _ in range(12))]
+        for number, mb in enumerate(taken):
+            second = number * samples.SAMPLE_EVERY_S
+            java_mb = mb + rng.uniform(-20, 20) + leak_mb_per_minute * second / 60 - SAMPLE.python_mb
+            batch_s = None if number < 4 else 0.5
+            lives.append(replace(SAMPLE, life=life, second=second, java_mb=java_mb, batch_s=batch_s))
+    return lives
+
+
+@pytest.mark.parametrize(
+    ("leak_mb_per_minute", "holds"), [(0, True), (2, True), (20, False), (100, False), (-20, True)]
+)
+def test_a_leak_is_found_that_each_life_has(leak_mb_per_minute: float, holds: bool) -> None:
+    report = Report("endurance", False)
+    samples.describe(lives_with(leak_mb_per_minute), report)
+    held = {claim.claim: claim.holds for claim in report.claims}
+    assert held["memory does not grow while a life lasts"] == holds, report.figures
+
+
+def test_lives_that_are_too_short_to_tell_do_not_count_as_steady() -> None:
+    report = Report("endurance", False)
+    samples.describe([replace(SAMPLE, second=5.0 * number) for number in range(35)], report)
+    (claim,) = [each for each in report.claims if each.claim == "memory does not grow while a life lasts"]
+    assert not claim.holds
+    assert claim.why_not == "of 0 lives: "
 
 
 def test_processes_are_found_with_what_they_take() -> None:

@@ -1,8 +1,9 @@
 """The rows of every query that ever lived, beside those of its definition.
 
 A query that is there to the end has all rows of its definition from its T0 on. One that was dropped has rows
-of its definition alone, and none twice. What it has seen came before it was dropped, so its definition is
-computed over the rows until then, in steps of some minutes: hundreds of queries over all rows take hours.
+of its definition alone, none twice, and all that were due by then (`plait.benchmarks.dropped`). What it has
+seen came before it was dropped, so its definition is computed over the rows until then, in steps of some
+minutes: hundreds of queries over all rows take hours.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ import pyarrow.parquet as pq
 
 from plait import language
 from plait.api.system import System
+from plait.benchmarks.dropped import wrong_until_dropped
 from plait.benchmarks.endurance.ledger import Ledger
 from plait.catalog import Catalog, Stream
 from plait.errors import PlaitError
-from plait.evaluator import StoredData, difference, evaluate, only_in_one
+from plait.evaluator import StoredData, difference, evaluate
 from plait.generators import feed
 from plait.workload import Query
 
 STEP_US = 300 * 1_000_000
-SHOWN_ROWS = 3
 
 _EPOCH = datetime(1970, 1, 1)
 
@@ -82,11 +83,10 @@ def _wrong(name: str, ledger: Ledger, query: Query, data: StoredData, given: Seq
     after_us = ledger.after_us[name]
     start = None if after_us is None else _EPOCH + timedelta(microseconds=after_us)
     is_gone = name in ledger.gone_us
-    wanted = evaluate(query, data, start=start, closed_only=is_gone).rows
-    if not is_gone:
-        return difference(wanted, given)
-    _, extra = only_in_one(wanted, given)
-    return f"{len(extra)} rows are not of its definition: {extra[:SHOWN_ROWS]}" if extra else ""
+    wanted = evaluate(query, data, start=start, closed_only=is_gone)
+    if is_gone:
+        return wrong_until_dropped(query, wanted, given, ledger.standings[name.lower()])
+    return difference(wanted.rows, given)
 
 
 def _stored(catalog: Catalog) -> dict[str, pa.Table]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from time import time_ns
 
+from plait.benchmarks.dropped import Standing
 from plait.benchmarks.endurance.workload import Declared
 
 
@@ -28,11 +29,13 @@ class Change:
 @dataclass
 class Ledger:
     """Queries by the names that the system gave them: what they select, T0, and when those were dropped that
-    are gone, by the clock. `wrong` is what should not have been."""
+    are gone, by the clock. `standings` say how far queries were right before somebody asked for their end.
+    `wrong` is what should not have been."""
 
     selects: dict[str, str] = field(default_factory=dict)
     after_us: dict[str, int | None] = field(default_factory=dict)
     gone_us: dict[str, int] = field(default_factory=dict)
+    standings: dict[str, Standing] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     _unanswered: Change | None = None
 

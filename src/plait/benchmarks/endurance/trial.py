@@ -18,9 +18,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from statistics import median
-from threading import Thread
+from threading import Event, Thread
 from time import monotonic, sleep
 
+from plait.benchmarks.dropped import standings
 from plait.benchmarks.endurance.ledger import Change, Ledger, declared_name
 from plait.benchmarks.endurance.system import PATIENCE_S, RunningSystem
 from plait.benchmarks.endurance.workload import Declared, Queries
@@ -127,9 +128,11 @@ class Trial:
 
     def _change(self, kill_after_s: float | None = None) -> None:
         change = self._some_change()
-        attempt = Thread(target=self._attempt, args=(change, kill_after_s is not None), daemon=True)
+        begins = Event()
+        attempt = Thread(target=self._attempt, args=(change, kill_after_s is not None, begins), daemon=True)
         attempt.start()
         if kill_after_s is not None:
+            begins.wait(PATIENCE_S)
             sleep(kill_after_s)
             self.system.kill()
         attempt.join(PATIENCE_S)
@@ -151,11 +154,15 @@ class Trial:
         name = self.rng.choice(free) if free and self.rng.random() < NAMED_AGAIN else None
         return self.queries.next(name, strange=self.rng.random() < STRANGE)
 
-    def _attempt(self, change: Change, may_be_killed: bool) -> None:
+    def _attempt(self, change: Change, may_be_killed: bool, begins: Event) -> None:
+        """`begins` is set when nothing comes before the change itself any more."""
         is_made = False
         try:
             if not may_be_killed:  # else it would be in the middle of that
                 self._try_first(change)
+            if change.drops:
+                self.ledger.standings |= standings(self.system.attached)
+            begins.set()
             self._make(change)
             is_made = True
             self._look()
@@ -166,6 +173,8 @@ class Trial:
                 self.counts["changes_cut_off"] += not is_made
             else:
                 self._note(f"{'add' if change.adds else 'drop'}: {error}")
+        finally:
+            begins.set()
 
     def _try_first(self, change: Change) -> None:
         if self.rng.random() >= TRIED_BEFORE:

@@ -4,13 +4,12 @@ In turns, the system runs as it is, and queries are added and dropped, one right
 that it reads a second are counted for both. In turns, because a machine is not equally fast from one minute
 to the next. A query is live when the first micro-batch with it is done. In the end the streams are drained,
 and the rows of every query are compared with its definition: of one that was added from its T0 on, of one
-that was dropped as far as it got.
+that was dropped as far as it must have got by then (`plait.benchmarks.dropped`).
 """
 
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,11 +22,12 @@ from typing import ClassVar
 
 from plait import language
 from plait.api import Running, Session
+from plait.benchmarks.dropped import Standing, standings, wrong_until_dropped
 from plait.benchmarks.living.workload import Feeder, Queries, streams_sql
 from plait.benchmarks.report import Claim, Observer, Report
 from plait.errors import InfeasibleError
 from plait.evaluator import StoredData, difference, evaluate
-from plait.spark.session import present
+from plait.spark.session import present, started_queries
 from plait.spark.session import session as start_spark
 
 QUERIES = 300
@@ -70,7 +70,7 @@ class _Life:
     observer: Observer
     texts: dict[str, str] = field(default_factory=dict)
     after_us: dict[str, int | None] = field(default_factory=dict)
-    dropped: set[str] = field(default_factory=set)
+    dropped: dict[str, Standing] = field(default_factory=dict)
     live_s: list[float] = field(default_factory=list)
     live_batches: list[int] = field(default_factory=list)
     rng: random.Random = field(default_factory=lambda: random.Random(2))
@@ -95,7 +95,7 @@ class _Life:
             feeder.start()
             self.observer(f"{self.number} queries run; warming up")
             _wait(warm_s, rows)
-            started = {str(query.runId) for query in spark.streams.active}
+            started = started_queries(spark)
             before, during = _Pace(), _Pace()
             for turn in range(extent.turns):
                 self.observer(f"turn {turn + 1} of {extent.turns}: as it is, then {extent.changes} changes")
@@ -109,7 +109,7 @@ class _Life:
                     "no micro-batch has ended in the time that was to be measured",
                     hint="measure where nothing else runs",
                 )
-            restarted = {str(query.runId) for query in spark.streams.active} - started
+            restarted = started_queries(spark) - started
             feeder.end()
             self.observer("closing what is open")
             running.drain()
@@ -130,9 +130,9 @@ class _Life:
                 self.live_batches.append(running.batches(name) - batches)
                 self.texts[name], self.after_us[name] = text, changed.added[name]
             else:
-                name = self.rng.choice(sorted(self.texts.keys() - self.dropped - {any_query}))
+                name = self.rng.choice(sorted(self.texts.keys() - self.dropped.keys() - {any_query}))
+                self.dropped[name] = standings(running)[name.lower()]
                 running.drop(name)
-                self.dropped.add(name)
             rows()
 
     def _await_batch(self, running: Running, name: str) -> None:
@@ -153,13 +153,13 @@ class _Life:
                 if number % 50 == 0:
                     self.observer(f"comparing with definitions: {number} of {len(self.after_us)}")
                 start = None if after_us is None else _EPOCH + timedelta(microseconds=after_us)
-                wanted = evaluate(workload.query(name), data, start=start).rows
+                query = workload.query(name)
+                wanted = evaluate(query, data, start=start)
                 given = running.results(name).rows
                 if name in self.dropped:
-                    extra = Counter(map(tuple, given)) - Counter(map(tuple, wanted))
-                    found = f"{extra.total()} rows are not of its definition" if extra else ""
+                    found = wrong_until_dropped(query, wanted, given, self.dropped[name])
                 else:
-                    found = difference(wanted, given)
+                    found = difference(wanted.rows, given)
                 if found:
                     wrong[name] = found
         return wrong
