@@ -173,13 +173,13 @@ def _operator(
 
 
 def _tree(members: Sequence[WovenAggregate], rows: Measured) -> Measured:
-    """A window takes each partial once for every tick that it holds it at, for all queries that have it."""
+    """A window takes each partial as often as it overlaps itself, for all queries that have it."""
     name = identity.of_tree(members[0].key)
     having: dict[object, list[str]] = {}
     for each in members:
         having.setdefault((each.selection, each.window), []).append(each.query)
-    ticks = {each.query: max(1, each.window.range_us // each.window.slide_us) for each in members}
-    weights = {query: ticks[query] / len(queries) for queries in having.values() for query in queries}
+    overlap = {each.query: each.window.range_us / each.window.slide_us for each in members}
+    weights = {query: overlap[query] / len(queries) for queries in having.values() for query in queries}
     windows = {(each.selection, each.window): _US_PER_S / each.window.slide_us for each in members}
     partials = Measured(_id(OperatorForm.PARTIALS, name), OperatorForm.PARTIALS, (rows,))
     return Measured(

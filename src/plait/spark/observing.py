@@ -15,11 +15,7 @@ from plait.deployment.measured import HAND_OUT, Measured
 from plait.observations import NOTHING, Meter, Observed, OperatorForm
 from plait.spark.counted_rows import Counting
 from plait.spark.executed_plan import ExecutedPlans, counted
-from plait.spark.failures import SPARK_ERRORS
-from plait.spark.measuring import Measures, OtherPlanError, measures
-
-# What a plan that Spark makes otherwise than it used to may lead to.
-_UNKNOWN = (OtherPlanError, KeyError, *SPARK_ERRORS)
+from plait.spark.measuring import Measures, measures
 
 
 class Observing:
@@ -73,7 +69,8 @@ class Observing:
         read = {stream: arrived.rows for stream, arrived in processed.arrived.items()}
         given = sum(outcome.rows for outcome in processed.outcomes.values())
         found, handed_over = Measures(), 0
-        with suppress(*_UNKNOWN):
+        # However Spark comes to make its plans: what it says of them never stops a run.
+        with suppress(Exception):
             plan = counting.executed_plan
             root = self._plans.root(plan)
             found = measures(self._operators, root, lambda operator: counted(plan, operator), read)
