@@ -9,7 +9,7 @@ for, all numbers come as one text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from py4j.java_gateway import JavaObject
@@ -29,6 +29,10 @@ class ExecutedOperator:
     inputs: tuple[ExecutedOperator, ...] = ()
 
 
+class OtherPlanError(Exception):
+    """Spark has computed a batch in a way that is not known."""
+
+
 class ExecutedPlans:
     """The plans of the batches of one streaming query, which mostly look the same."""
 
@@ -41,7 +45,10 @@ class ExecutedPlans:
         if looks not in self._known:
             if len(self._known) >= _MANY_PLANS:
                 self._known.clear()
-            self._known[looks], _ = _operator(plan, 0)
+            found, after = _operator(plan, 0)
+            if plan.apply(after) is not None:
+                raise OtherPlanError("plans within operators have places, too")
+            self._known[looks] = found
         return self._known[looks]
 
 
@@ -58,14 +65,12 @@ def numbers(text: str) -> dict[str, int]:
     return {name: max(0, int(value)) for name, value in _METRIC.findall(text)}
 
 
-def _operator(node: JavaObject, place: int) -> tuple[ExecutedOperator, int]:
-    """An operator at a place, and the next place after all that is below it."""
-    after = place + 1
-    for inner in _each(node.innerChildren()):
-        _, after = _operator(inner, after)
-    inputs = []
-    for child in _each(node.children()):
-        found, after = _operator(child, after)
+def _operator(plan: JavaObject, place: int) -> tuple[ExecutedOperator, int]:
+    """The operator at a place, and the next place after all that is below it."""
+    node = plan.apply(place)
+    inputs, after = [], place + 1
+    for _ in range(node.children().length()):
+        found, after = _operator(plan, after)
         inputs.append(found)
     streaming = tuple(each for each in inputs if not _is_stored(each))
     return ExecutedOperator(node.nodeName(), place, streaming), after
@@ -75,7 +80,3 @@ def _is_stored(operator: ExecutedOperator) -> bool:
     while operator.name == "InputAdapter":
         (operator,) = operator.inputs or (ExecutedOperator(_STORED, 0),)
     return operator.name == _STORED
-
-
-def _each(nodes: JavaObject) -> Iterator[JavaObject]:
-    return (nodes.apply(k) for k in range(nodes.length()))

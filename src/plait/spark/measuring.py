@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from plait.deployment.measured import Measured
 from plait.observations import Kept, OperatorForm
-from plait.spark.executed_plan import ExecutedOperator
+from plait.spark.executed_plan import ExecutedOperator, OtherPlanError
 
 _CODEGEN = "WholeStageCodegen"  # what is below has been compiled into one
 _EXCHANGE = "Exchange"
@@ -38,10 +38,6 @@ _STATE_TIMES = ("allUpdatesTimeMs", "allRemovalsTimeMs", "commitTimeMs")
 _ROWS = "numOutputRows"
 
 Numbers = Callable[[ExecutedOperator], Mapping[str, int]]
-
-
-class OtherPlanError(Exception):
-    """Spark has computed a batch in a way that is not known."""
 
 
 @dataclass

@@ -8,8 +8,8 @@ import pytest
 
 from plait.deployment.measured import Measured
 from plait.observations import Kept, OperatorForm
-from plait.spark.executed_plan import ExecutedOperator, numbers
-from plait.spark.measuring import Measures, OtherPlanError, measures
+from plait.spark.executed_plan import ExecutedOperator, OtherPlanError, numbers
+from plait.spark.measuring import Measures, measures
 
 READ = Measured("read:s", OperatorForm.READ, stream="s")
 STATE = {"numTotalStateRows": 7, "stateMemory": 900, "numUpdatedStateRows": 5, "numOutputRows": 3}
