@@ -18,7 +18,7 @@ import pytest
 from tests.patience import wait_until
 
 import plait
-from plait.errors import ExternalError, PlaitError
+from plait.errors import ExternalError, PlaitError, UnsupportedError
 from plait.evaluator import difference
 from plait.runtime import assembly
 from plait.runtime.changes import Change
@@ -253,3 +253,28 @@ def test_a_query_that_fails_alone_is_stopped_and_can_be_dropped(tmp_path: Path, 
         running.add_text("CREATE CONTINUOUS QUERY few AS SELECT v FROM s WHERE k = 2;")
         changing.arrive(9, 18)
         wait_until(lambda: changing.values("few") == [11, 14, 17])
+
+
+@pytest.mark.parametrize("engines", ["spark", "any"])
+def test_a_query_that_would_miss_rows_of_its_stream_is_refused(
+    engines: str, tmp_path: Path, spark: SparkSession
+) -> None:
+    """A source that gives what comes after a reader has begun: what another has read is gone for good. A
+    reader that there is computes the query, too, in the database."""
+    sql = (
+        "CREATE STREAM s (value BIGINT, timestamp TIMESTAMP, WATERMARK FOR timestamp AS timestamp)"
+        " WITH (connector = 'spark', format = 'rate', option.rowsPerSecond = 20);\n"
+        "CREATE CONTINUOUS QUERY evens AS SELECT value FROM s WHERE value % 2 = 0;\n"
+    )
+    odds = "CREATE CONTINUOUS QUERY odds AS SELECT value FROM s WHERE value % 2 = 1;"
+    with plait.open_text(sql, base=tmp_path, spark=spark).run(
+        state=tmp_path / "state", results=tmp_path / "results", trigger_seconds=0.1, engines=engines
+    ) as running:
+        wait_until(lambda: len(running.results("evens")) > 0)
+        if engines == "spark":
+            with pytest.raises(UnsupportedError, match="it would miss rows of `s`"):
+                running.add_text(odds)
+            assert [query.name for query in running.queries()] == ["evens"]
+        else:
+            running.add_text(odds)
+            wait_until(lambda: len(running.results("odds")) > 0)

@@ -119,7 +119,7 @@ def test_more_memory_than_there_is(
     """All rows of a join have one key, so no part of them can be spilled; a group of many values can."""
     memory_bytes = 40 * 1024**2
     monkeypatch.setattr(assembly, "_LEAST_MEMORY_BYTES", memory_bytes)
-    monkeypatch.setattr(assembly, "memory_shares", lambda: MemoryShares(0, memory_bytes))
+    monkeypatch.setattr(assembly, "memory_shares", lambda: MemoryShares(0, memory_bytes, memory_bytes))
     troubled = Troubled(tmp_path, spark, WIDE + SKEWED)
     with troubled.running() as running:
         troubled.put("s/0.parquet", wide_rows(0, 10))

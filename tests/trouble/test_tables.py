@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.patience import wait_until
 from tests.trouble.troubled import Troubled, await_failed, queries_over, said_of, states, stream
 
 if TYPE_CHECKING:
@@ -65,3 +66,24 @@ def test_tables_that_go_or_change_their_type(tmp_path: Path, spark: SparkSession
         running.drop("with_spoilt")
     troubled.drain()
     troubled.check_drained(*OTHERS)
+
+
+def test_the_table_of_a_query_that_was_dropped_may_go(tmp_path: Path, spark: SparkSession) -> None:
+    """On Spark's operators what was dropped goes on without being heard, where it counts the stream."""
+    sql = stream("s") + table("gone")
+    troubled = Troubled(tmp_path, spark, sql)
+    troubled.put("gone.csv", b"k,w\n0,7\n1,8\n")
+    with troubled.running(engines="spark") as running:
+        troubled.arrive("s", 0, 10)
+        troubled.await_right("with_gone")
+        running.drop("with_gone")
+        (troubled.data / "gone.csv").unlink()
+        running.add_text("CREATE CONTINUOUS QUERY ones AS SELECT v FROM s WHERE k = 1;")
+        troubled.arrive("s", 10, 20)
+        wait_until(lambda: sorted(running.results("ones").rows) == [(10,), (13,), (16,), (19,)])
+        wait_until(lambda: running.progress().streams[0].rows == 20)
+        assert running.error is None
+    with troubled.running(engines="spark") as running:
+        troubled.arrive("s", 20, 30)
+        wait_until(lambda: running.progress().streams[0].rows == 30)
+        assert running.error is None

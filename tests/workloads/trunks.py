@@ -23,11 +23,14 @@ def scans_of(fragment: Fragment) -> dict[str, StreamScan]:
     return {each.stream.lower(): row_by_row(each.plan).scan for each in fragment.inputs}
 
 
+def queries_of(fragment: Fragment) -> list[SharedQuery]:
+    return [SharedQuery(each.query, each.plan, part=each.part) for each in fragment.results]
+
+
 def trunk_of(fragment: Fragment, catalog: Catalog, path: Path) -> Trunk:
     scans = scans_of(fragment)
     streams = {key: catalog.stream(key) for key in scans}
-    queries = [SharedQuery(each.query, each.plan, part=each.part) for each in fragment.results]
-    return Trunk(queries, streams, scans, path)
+    return Trunk(queries_of(fragment), streams, scans, path)
 
 
 def compute_by_plans(patch: pytest.MonkeyPatch) -> None:

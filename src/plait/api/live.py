@@ -18,7 +18,8 @@ class LiveQuery:
     1970, of one that was added after there were some; `reads` are the queries that it reads. One that is
     handed over to its fragment `leaves` another, which gives its rows before a time. `failed` are
     expressions that were NULL because there is no such value, first what was so first: `expression`,
-    `stream`, `rows`, and the first row as `sample`, with its time as `at_us`."""
+    `stream`, `rows`, and the first row as `sample`, with its time as `at_us`. `error` is why the query has
+    failed: by itself, and was stopped, or with its fragment, which a start brings back."""
 
     name: str
     way: str
@@ -30,6 +31,7 @@ class LiveQuery:
     reads: tuple[str, ...] = ()
     failed: tuple[Mapping[str, Any], ...] = ()
     leaves: Mapping[str, Any] | None = None
+    error: str | None = None
 
     @property
     def place(self) -> str:
@@ -54,7 +56,10 @@ class LiveQueries(tuple[LiveQuery, ...]):
         return cls(map(LiveQuery.from_json, entries))
 
     def to_text(self, width: int | None = None) -> str:
-        return table_text(self.COLUMNS, self._cells(), numeric=self.NUMERIC, width=width)
+        """A table, and why queries have failed, each reason once."""
+        table = table_text(self.COLUMNS, self._cells(), numeric=self.NUMERIC, width=width)
+        reasons = dict.fromkeys(query.error for query in self if query.error is not None)
+        return "\n\n".join([table, *(f"failed: {reason}" for reason in reasons)])
 
     def _cells(self) -> list[list[str]]:
         return [
@@ -139,7 +144,12 @@ class Merged:
             yield f"merged {count} of {left} into {target}; what they leave goes on until {until}"
 
     def _staying(self) -> Iterator[str]:
-        return (f"not merged: {name}, as {why}" for name, why in self.staying.items())
+        reasons: dict[str, list[str]] = {}
+        for name, why in self.staying.items():
+            reasons.setdefault(why, []).append(name)
+        for why, names in reasons.items():
+            shown = names[0] if len(names) == 1 else f"{counted(len(names), 'query', 'queries')}"
+            yield f"not merged: {shown}, as {why}"
 
     def __repr__(self) -> str:
         return self.to_text()

@@ -231,6 +231,8 @@ class Session:
             raise UserError(
                 "unknown-planner", f"there is no planner `{planner}`", hint=closest(planner, PLANNERS)
             )
+        if most_rows < 1:
+            raise UserError("most-rows", f"most_rows is {most_rows}: no query could give a row")
         extent = Extent(trigger_seconds, available_now, drain, for_seconds)
         run = Run(
             self.workload,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from plait.benchmarks.aggregates_paper.benchmark import AggregatesPaperBenchmark
 from plait.benchmarks.endurance.benchmark import EnduranceBenchmark
 from plait.benchmarks.living.benchmark import LivingBenchmark
 from plait.benchmarks.planning.benchmark import PlanningBenchmark
@@ -23,6 +24,7 @@ BENCHMARKS: Mapping[str, Benchmark] = MappingProxyType(
             LivingBenchmark(),
             SoakBenchmark(),
             EnduranceBenchmark(),
+            AggregatesPaperBenchmark(),
         )
     }
 )

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from plait.errors import UserError, closest
@@ -16,6 +17,7 @@ from plait.observations import OperatorForm
 from plait.quantity_text import bytes_text, counted, number_text
 from plait.runtime.cost_shares import cost_shares, parts
 from plait.runtime.descriptions import FRAGMENT, QUERY
+from plait.runtime.outlets import recorded
 from plait.runtime.slots import Slot, by_fragment
 from plait.runtime.statistics_file import FILE, read
 from plait.table_text import table_text
@@ -142,6 +144,12 @@ def analyse(state: Path, query: str) -> Analysis:
             "not-observed",
             f"nothing was observed in {state} so far",
             hint="run the queries with that --state, or name another folder",
+        )
+    if query.lower() not in names and query.lower() in recorded(state):
+        raise UserError(
+            "not-computed",
+            f"the query `{query}` is not computed any more: it was dropped, or has failed",
+            hint=f"plait list --state {quote(str(state))} says of a query that has failed why",
         )
     if query.lower() not in names:
         hint = closest(query, [*plans]) or "`plait list` shows the queries of a running system"

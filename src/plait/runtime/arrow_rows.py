@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, TypeAlias, overload
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from plait.table_text import json_value
 Row: TypeAlias = tuple[Any, ...]
 
 CHUNK_ROWS = 10_000
+_SHOWN_ROWS = 5
 
 
 class ArrowRows(Sequence[Row]):
@@ -53,6 +54,14 @@ class ArrowRows(Sequence[Row]):
         if not isinstance(other, Sequence):
             return NotImplemented
         return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    def __repr__(self) -> str:
+        """
+        >>> ArrowRows(pa.table({"plug": range(100)}))[:2], ArrowRows(pa.table({"plug": range(100)}))
+        ([(0,), (1,)], [(0,), (1,), (2,), (3,), (4,), … 100 rows])
+        """
+        first = ", ".join(map(repr, islice(self, _SHOWN_ROWS)))
+        return f"[{first}, … {len(self):,} rows]" if len(self) > _SHOWN_ROWS else f"[{first}]"
 
     __hash__ = None  # type: ignore[assignment]  # as lists have none
 

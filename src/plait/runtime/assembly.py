@@ -65,6 +65,7 @@ from plait.spark.trunk_rows import TrunkRows
 from plait.spark.woven import WovenComputation
 
 _LEAST_MEMORY_BYTES = 256 * 1024**2  # of a database
+_SHARE_OF_READER = 4  # of files, which needs as much as a few groups of their rows
 
 
 class Assembly:
@@ -299,8 +300,8 @@ class Assembly:
         held: ExitStack,
         journal: Journal,
     ) -> FragmentRun:
-        publisher = self._publisher(fragment, queries)
         computation = self._computation(fragment, folder, held)
+        publisher = self._publisher(fragment, queries)  # folders are claimed when all else is there
         logs = {
             key: self._log(key, name, folder.checkpoint)
             for key in fragment.streams
@@ -388,7 +389,8 @@ class Assembly:
         checkpoint = Checkpoint(folder.checkpoint)
         trunk.check_between(checkpoint.last_committed, checkpoint.last_planned)
         if all(map(sources.has_parquet_files, inputs)):
-            reader = _opened(Database(), held)
+            most = max(memory_shares().databases_bytes // _SHARE_OF_READER, _LEAST_MEMORY_BYTES)
+            reader = _opened(Database(memory_bytes=most), held)
             return TrunkFiles(inputs, catalog, sources, folder.beats, folder.checkpoint, reader, trunk)
         return TrunkRows(inputs, catalog, sources, folder.beats, trunk)
 

@@ -180,12 +180,12 @@ class FragmentRun(StreamingWork):
         deadline = monotonic() + limit_seconds
         while True:
             if not self._batch_lock.acquire(timeout=max(0.0, deadline - monotonic())):
-                raise _busy(self.label, limit_seconds)
+                raise busy(self.label, limit_seconds)
             if self.error is not None or self.journal.last_begun == self.journal.last_finished:
                 break
             self._batch_lock.release()
             if monotonic() >= deadline or not self.is_active:
-                raise _busy(self.label, limit_seconds)
+                raise busy(self.label, limit_seconds)
             sleep(_LOOK_SECONDS)
         try:
             yield
@@ -238,13 +238,13 @@ class FragmentRun(StreamingWork):
     def is_in_first_batch(self) -> bool:
         return self._batch_began is not None and not self.totals.batches
 
-    def has_read(self, stream: str, until: float) -> bool:
-        """Whether the fragment has looked for rows of a stream after that moment, in vain: so it has read all
-        that others had read by then. It may be far behind them."""
+    def looked(self, stream: str) -> float:
+        """When the fragment last looked for rows of a stream in vain: so it has read all that others had read
+        by then. It may be far behind them."""
         looked = self._looked.get(stream, -math.inf)
         if self._batch_began is None and self.found_nothing:
             looked = max(looked, self._batch_ended, monotonic() - self._trigger_seconds)
-        return looked > until
+        return looked
 
     def _process(self, frame: Frame, batch: int) -> None:
         began = self._batch_began = monotonic()
@@ -283,8 +283,9 @@ class FragmentRun(StreamingWork):
 
     def _tables_of(self, batch: int) -> Mapping[str, Path]:
         """The tables that a batch sees. One that cannot be read is the trouble of those that join it."""
+        are_wanted = len(self.publisher.silent(batch)) < len(self.fragment.results)
         try:
-            return self._tables.begin(self.journal, batch, self.serving.tables)
+            return self._tables.begin(self.journal, batch, self.serving.tables, are_wanted=are_wanted)
         except PlaitError as error:
             unreadable = self._tables.unreadable(self.serving.tables)
             failed = {
@@ -356,7 +357,7 @@ class BusyError(ExternalError):
     """A micro-batch goes on for longer than somebody can wait."""
 
 
-def _busy(label: str, limit_seconds: float) -> BusyError:
+def busy(label: str, limit_seconds: float) -> BusyError:
     return BusyError(
         "busy",
         f"{label}: its micro-batch was not done within {limit_seconds:g} s",

@@ -7,6 +7,7 @@ all of it can be taken back, and after that a start finds it. `plait.runtime.que
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -20,7 +21,7 @@ from plait.failpoints import reach
 from plait.plan.nodes import Node, sources_of
 from plait.runtime.assembly import Assembly
 from plait.runtime.changes import Addition, Change
-from plait.runtime.fragment_run import BusyError, FragmentRun
+from plait.runtime.fragment_run import BusyError, FragmentRun, busy
 from plait.runtime.handover import handed_over, let_go
 from plait.runtime.manifest import Manifest
 from plait.runtime.merge_plan import Merged, merge_plan
@@ -28,7 +29,7 @@ from plait.runtime.observed import observed_statistics
 from plait.runtime.outlets import FILE as OUTLETS
 from plait.runtime.outlets import record, recorded
 from plait.runtime.query_set import Proposal, QuerySet
-from plait.runtime.refusals import check_apart, check_have_rows
+from plait.runtime.refusals import check_apart, check_have_rows, check_read_again
 from plait.runtime.settled import restored, settled
 from plait.runtime.state import StateFolder, damaged
 from plait.runtime.streaming_work import StreamingWork
@@ -37,8 +38,10 @@ from plait.statistics import Statistics
 # How many changes are written down one by one before they are settled.
 MOST_CHANGES = 100
 
-# How long several fragments may stand still for one whose batch is about to end.
+# How long several fragments may stand still for one whose batch is about to end. If they are so busy that no
+# such moment comes for a while, they stand still until all do.
 _MOMENT_SECONDS = 0.05
+_PATIENCE_SECONDS = 5.0
 
 
 class LiveQueries:
@@ -74,6 +77,13 @@ class LiveQueries:
         self.now.check_fits(proposal, self.observed)
         check_have_rows(proposal.results, proposal.workload.catalog, self._given)
         joining = self.now.joined_by(proposal)
+        placed = {result.query for results in joining.values() for result in results}
+        check_read_again(
+            (result for result in proposal.results if result.query not in placed),
+            proposal.workload.catalog,
+            self._given,
+            lambda stream: self._assembly.read_us(stream) is not None,
+        )
         with self._between_batches(joining):
             starts = self._starts(proposal, joining)
             then = self.now.with_added(proposal, starts)
@@ -87,6 +97,8 @@ class LiveQueries:
 
     def drop(self, names: Sequence[str], *, sure: bool) -> Change:
         """Compute these queries no more. Their results stay. `sure`: also if others read them."""
+        if not names:
+            raise UserError("no-queries", "no query is named that is to be dropped")
         dropped = tuple(dict.fromkeys(self.now.query(name).name for name in names))
         if not sure:
             self.now.check_unread(dropped)
@@ -233,13 +245,17 @@ class LiveQueries:
                     detail=run.error.message,
                     hint="mend that and start again, or drop the query that it fails by",
                 )
-        deadline = monotonic() + self._stop_limit_seconds
+        began = monotonic()
+        deadline = began + self._stop_limit_seconds
         while True:
+            is_patient = monotonic() < began + _PATIENCE_SECONDS
             with ExitStack() as held:
-                slow = _entered(held, runs, deadline)
+                slow = _entered(held, runs, deadline, _MOMENT_SECONDS if is_patient else math.inf)
                 if slow is None:
                     yield
                     return
+            if monotonic() >= deadline:
+                raise busy(slow.label, self._stop_limit_seconds)
             runs = [slow, *(run for run in runs if run is not slow)]
 
     def _starts(self, proposal: Proposal, joining: Mapping[str, Sequence[Result]]) -> dict[str, int | None]:
@@ -262,16 +278,16 @@ class LiveQueries:
         return {name: self._assembly.run_of(name).next_batch for name in fragments}
 
 
-def _entered(held: ExitStack, runs: Sequence[FragmentRun], deadline: float) -> FragmentRun | None:
-    """Keep batches from beginning: the first run is waited for. Another that one is going on of is returned,
-    unless the time is over."""
+def _entered(
+    held: ExitStack, runs: Sequence[FragmentRun], deadline: float, moment_seconds: float
+) -> FragmentRun | None:
+    """Keep batches from beginning: the first run is waited for until the deadline, others for a moment. One
+    that a batch is still going on of is returned."""
     for run in runs:
         left = max(0.0, deadline - monotonic())
         try:
-            held.enter_context(run.between_batches(left if run is runs[0] else min(left, _MOMENT_SECONDS)))
+            held.enter_context(run.between_batches(left if run is runs[0] else min(left, moment_seconds)))
         except BusyError:
-            if run is runs[0] or not left:
-                raise
             return run
     return None
 

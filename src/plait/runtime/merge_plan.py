@@ -27,7 +27,6 @@ from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from plait.catalog import Stream
 from plait.cost.model import CostModel
 from plait.deployment.fragments import Fragment, Result, Way
 from plait.deployment.lowering import arranged
@@ -35,6 +34,7 @@ from plait.plan.nodes import RowWindow, Window, sources_of, walk_plan
 from plait.rewrite import canonicalise
 from plait.runtime.changes import Merge
 from plait.runtime.query_set import QuerySet, begun_fragments
+from plait.runtime.refusals import can_be_read_again
 from plait.space import stream_of
 from plait.windows.stretches import Stretch
 
@@ -204,6 +204,9 @@ class _Planning:
             self._staying |= {name: why for name, why in hindered.items() if name in by_name}
             if not hindered:
                 yield home
+                continue
+            beside = f"it runs in {home.name} with `{min(hindered)}`, which is not handed over"
+            self._staying |= {name: beside for name in own if name in by_name and name not in hindered}
 
     def _obstacle(self, result: Result | None, is_new: bool) -> str:
         """Why a query cannot be handed over; empty if it can."""
@@ -216,14 +219,6 @@ class _Planning:
             return "it has a window of rows, which are numbered from the first on that it has seen"
         for name in sorted(sources_of(result.plan)[0]) if is_new else ():
             stream = self._now.workload.catalog.stream(name)
-            if name.lower() in self._given or not _can_be_read_again(stream):
+            if name.lower() in self._given or not can_be_read_again(stream):
                 return f"the stream `{stream.name}` may not give again what it has given"
         return ""
-
-
-def _can_be_read_again(stream: Stream) -> bool:
-    """Whether a new reader finds all rows that others have found."""
-    if stream.connector in ("files", "generator"):
-        return stream.start != "latest"
-    begins = (value for key, value in stream.spark_options.items() if key.lower() == "startingoffsets")
-    return "earliest" in begins

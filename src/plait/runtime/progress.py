@@ -82,7 +82,7 @@ def line(progress: RunProgress) -> str:
     if failed:
         counts.append(f"{counted(failed, 'value')} NULL as there is none")
     if progress.failed:
-        counts.append(f"failed: {', '.join(query.name for query in progress.failed)}")
+        counts.append(f"failed: {_first_of([query.name for query in progress.failed])}")
     batches = [query.batch_seconds for query in queries if query.batch_seconds is not None]
     slowest = f"; batches take up to {duration_text(max(batches))}" if batches else ""
     nothing = "".join(f"; no rows yet of {why}" for why in _reasons(queries))
@@ -111,9 +111,11 @@ def summary_text(progress: RunProgress, width: int | None = None) -> str:
         "without rows", (f"{q.name}: {q.waiting}" for q in waiting if not q.rows and not q.is_open)
     )
     parts += _section("still open", (f"{q.name}: {q.waiting}" for q in waiting if q.is_open))
-    parts += _section(
-        "failed", (f"{q.name}: {q.error.message}" for q in progress.queries if q.error is not None)
-    )
+    failed: defaultdict[str, list[str]] = defaultdict(list)
+    for query in progress.queries:
+        if query.error is not None:
+            failed[query.error.message].append(query.name)
+    parts += _section("failed", (f"{_first_of(names)}: {why}" for why, names in failed.items()))
     return "\n\n".join(parts)
 
 
@@ -247,6 +249,7 @@ def _bad_text(stream: StreamProgress) -> str:
 def _warnings(progress: RunProgress) -> Iterator[str]:
     """What may be wrong with the data of streams, or with results, and would otherwise go unnoticed."""
     yield from progress.tended.trouble.values()
+    yield from progress.put_off
     yield from filter(None, (_slow_text(query, progress.trigger_seconds) for query in progress.queries))
     for stream in progress.streams:
         held_back = [query.name for query in progress.queries if query.held_back_by == stream.name]
@@ -284,7 +287,6 @@ def _slow_text(query: QueryProgress, trigger_seconds: float | None) -> str:
 
 
 def _silent_text(stream: StreamProgress, since_us: int, held_back: Sequence[str]) -> str:
-    more = f" and {len(held_back) - REASONS_SHOWN:,} more" if len(held_back) > REASONS_SHOWN else ""
     timeout_us = stream.idle_timeout_us
     until = (
         "an idle_timeout would let them go on"
@@ -293,8 +295,13 @@ def _silent_text(stream: StreamProgress, since_us: int, held_back: Sequence[str]
     )
     return (
         f"{stream.name} is silent since {second_text(since_us)} and holds back "
-        f"{', '.join(held_back[:REASONS_SHOWN])}{more}: {until}"
+        f"{_first_of(held_back)}: {until}"
     )
+
+
+def _first_of(names: Sequence[str]) -> str:
+    more = f" and {len(names) - REASONS_SHOWN:,} more" if len(names) > REASONS_SHOWN else ""
+    return f"{', '.join(names[:REASONS_SHOWN])}{more}"
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:
@@ -310,8 +317,7 @@ def _reasons(queries: Iterable[QueryProgress]) -> Iterator[str]:
         if not query.rows and query.waiting and query.error is None:
             waiting[query.waiting].append(query.name)
     for reason, names in list(waiting.items())[:REASONS_SHOWN]:
-        more = f" and {len(names) - REASONS_SHOWN:,} more" if len(names) > REASONS_SHOWN else ""
-        yield f"{', '.join(names[:REASONS_SHOWN])}{more}: {reason}"
+        yield f"{_first_of(names)}: {reason}"
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], numeric: set[int]) -> Table:

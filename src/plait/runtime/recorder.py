@@ -91,11 +91,13 @@ class Recorder:
     def write(self) -> None:
         """Write what is not written yet."""
         with self._writing:
-            documents, self._documents = self._documents, None
+            documents = self._documents
             if documents is not None:
                 for kind, by_name in documents().items():
                     self._file.forget_but(kind, by_name)
                     self._file.describe(kind, by_name)
+                if self._documents is documents:  # there are no newer ones
+                    self._documents = None
             gauges = self._gauges()
             now_s = self._clock()
             with self._lock:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from os.path import realpath
 from pathlib import Path
 
-from plait.catalog import Catalog, revealed
+from plait.catalog import Catalog, Stream, revealed
 from plait.deployment.deployment import Deployment
 from plait.deployment.fragments import Result
-from plait.errors import InfeasibleError, UserError, closest, reported
+from plait.errors import InfeasibleError, UnsupportedError, UserError, closest, reported
 from plait.plan.nodes import sources_of
 from plait.runtime.outlets import Outlet
 from plait.runtime.query_set import QuerySet
@@ -52,6 +52,34 @@ def check_have_rows(results: Iterable[Result], catalog: Catalog, given: Collecti
             without.append(error)
     if without:
         raise reported(without)
+
+
+def can_be_read_again(stream: Stream) -> bool:
+    """Whether a new reader finds all rows that others have found."""
+    if stream.connector in ("files", "generator"):
+        return stream.start != "latest"
+    begins = (value for key, value in stream.spark_options.items() if key.lower() == "startingoffsets")
+    return "earliest" in begins
+
+
+def check_read_again(
+    results: Iterable[Result], catalog: Catalog, given: Collection[str], is_read: Callable[[str], bool]
+) -> None:
+    """Refuse queries that begin to read streams by themselves which others have read, and which may not give
+    again what they gave: rows would be missing that come while they start."""
+    for result in results:
+        for name in sorted(sources_of(result.plan)[0]):
+            stream = catalog.stream(name)
+            if is_read(name.lower()) and (name.lower() in given or not can_be_read_again(stream)):
+                raise UnsupportedError(
+                    "not-read-again",
+                    f"the query `{result.query}` cannot be added: it would miss rows of `{stream.name}`",
+                    detail="no streaming query that there is can compute it, and a new one reads the stream "
+                    "from when it has started, later than those that others have read",
+                    hint="let the stream be read from its beginning (option.startingOffsets = 'earliest'), "
+                    "or start anew, with the query in its file and another state",
+                    span=stream.span,
+                )
 
 
 def check_apart(state: Path, outlets: Iterable[Outlet], queries: QuerySet, given: Collection[str]) -> None:

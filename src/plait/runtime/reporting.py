@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from time import time
+from time import monotonic, time
 from typing import Any, NamedTuple
 
 from plait.deployment.describe import failing_text
@@ -63,6 +64,7 @@ def listed(now: QuerySet, progress: RunProgress) -> list[dict[str, Any]]:
             "state": str(known[query.name].state),
             "rows": known[query.name].rows,
             "failed": [each.to_json() for each in known[query.name].failed],
+            "error": None if (error := known[query.name].error) is None else error.message,
             "results": known[query.name].results,
             "reads": list(query.reads),
         }
@@ -111,10 +113,20 @@ def _stream(log: StreamLog, assembly: Assembly, now_us: int) -> StreamProgress:
         bad_folder=log.folder.bad if bad else None,
         ahead_us=max(0, (log.rows_watermark_us or 0) - now_us),
         changed_files=tuple(shown(log.stream, file) for file in log.changed_files()),
-        silent_since_us=now_us - int(log.silent_s * 1e6) if log.silent_s >= _SILENT_S else None,
+        silent_since_us=_silent_since_us(log, assembly, now_us),
         idle_timeout_us=log.stream.idle_timeout_us,
         gone=None if (gone := log.gone) is None else shown(log.stream, gone),
     )
+
+
+def _silent_since_us(log: StreamLog, assembly: Assembly, now_us: int) -> int | None:
+    """When the last row came of a stream that brings none. Some may have come that nobody has looked for yet,
+    while a batch goes on."""
+    key = log.stream.name.lower()
+    looked = min((run.looked(key) for run in assembly.fragments if key in run.streams), default=-math.inf)
+    if looked - log.last_arrival < _SILENT_S:
+        return None
+    return now_us - int((monotonic() - log.last_arrival) * 1e6)
 
 
 def _watermark_us(log: StreamLog, assembly: Assembly) -> int | None:

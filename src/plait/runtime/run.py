@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -119,6 +119,7 @@ class Run:
         self._connect = connect
         self._state_path = state
         self._most_rows = most_rows
+        self._put_off: dict[str, str] = {}
         self._frames = {name.lower(): frame for name, frame in (frames or {}).items()}
         self._veil = Veil(workload)
         self._open = ExitStack()
@@ -212,7 +213,7 @@ class Run:
     def _merge_at_start(self) -> None:
         """A start is when a system may be arranged anew. What cannot be merged now can be later."""
         if self._merges and not (self.extent.available_now or self._drain_now.is_set()):
-            with suppress(PlaitError):
+            with self._or_put_off("queries are not merged"):
                 self.merged_at_start = self.merge()
 
     def _look_for_left(self) -> None:
@@ -222,8 +223,17 @@ class Run:
             self._letting_go.start()
 
     def _let_go(self) -> None:
-        with suppress(PlaitError), self._changed():  # a later look finds them, too
+        with self._or_put_off("queries that were merged are still computed where they were"), self._changed():
             self._live.let_go()
+
+    @contextmanager
+    def _or_put_off(self, what: str) -> Iterator[None]:
+        """What cannot be done now can be later, and is told until then."""
+        try:
+            yield
+            self._put_off.pop(what, None)
+        except PlaitError as error:
+            self._put_off[what] = f"{what}: {error.message}"
 
     @contextmanager
     def _changed(self) -> Iterator[None]:
@@ -298,7 +308,11 @@ class Run:
     def error(self) -> PlaitError | None:
         """What went wrong so far: an error for each query and intake that failed."""
         # A file that cannot be read fails the queries of its stream and the intake, in the same words.
-        found = {work.error.render(): work.error for work in self._works if work.error is not None}
+        found = {
+            work.error.render(): work.error
+            for work in self._works
+            if work.error is not None and (self.has_ended or not work.starts_again)
+        }
         found |= {each.error.render(): each.error for each in self._live.now.stopped.values()}
         errors = [*found.values()]
         errors += [self._broken] if self._broken is not None else []
@@ -308,7 +322,7 @@ class Run:
         trigger_seconds = None if self.extent.available_now else self.extent.trigger_seconds
         seconds = monotonic() - self._began
         now = report(self._live.now, self._assembly, seconds, trigger_seconds)
-        return replace(now, tended=self._caretaker.done)
+        return replace(now, tended=self._caretaker.done, put_off=(*self._put_off.copy().values(),))
 
     def batches(self, query: str) -> int:
         """How many micro-batches are done where a query is computed."""
@@ -498,7 +512,7 @@ class Run:
             if reached_us is None or (intake is not None and not intake.found_nothing):
                 continue
             for run in self._assembly.fragments:
-                if key in run.streams and run.is_active and run.has_read(key, log.last_arrival):
+                if key in run.streams and run.is_active and run.looked(key) > log.last_arrival:
                     run.beats.write({key: reached_us}, run.journal.last_finished)
                     log.beat(reached_us)
 

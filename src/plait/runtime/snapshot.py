@@ -102,6 +102,7 @@ class RunProgress:
     queries: tuple[QueryProgress, ...] = ()
     trigger_seconds: float | None = None
     tended: Tended = field(default_factory=Tended)  # what was done for the results, in this run
+    put_off: tuple[str, ...] = ()  # what could not be done so far, and why
 
     @property
     def failed(self) -> tuple[QueryProgress, ...]:

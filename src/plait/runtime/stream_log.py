@@ -66,11 +66,6 @@ class StreamLog:
             self.rate.add(arrived.rows)
 
     @property
-    def silent_s(self) -> float:
-        """How long it has brought nothing, as far as this run knows."""
-        return monotonic() - self.last_arrival
-
-    @property
     def watermark_us(self) -> int | None:
         """As rows have moved it, and beats of this run."""
         known = (self.rows_watermark_us, self._beaten_us)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 from threading import Lock
 
-from plait.errors import PlaitError
+from plait.errors import PlaitError, QueriesFailedError
 from plait.failpoints import reach
 from plait.runtime.checkpoint import Checkpoint
 from plait.runtime.snapshot import QueryState
@@ -62,11 +62,16 @@ class StreamingWork:
 
     @property
     def state(self) -> QueryState:
-        if self.error is not None:
+        if self.error is not None and not self.starts_again:
             return QueryState.FAILED
-        if self._execution is None:
+        if self._execution is None or self.starts_again:
             return QueryState.STARTING
         return QueryState.RUNNING if self._execution.is_active else QueryState.ENDED
+
+    @property
+    def starts_again(self) -> bool:
+        """Whether it has failed by some of its queries, and is about to go on without these."""
+        return isinstance(self.error, QueriesFailedError)
 
     @property
     def is_active(self) -> bool:

@@ -33,15 +33,20 @@ class TablesInUse:
         self._journals = journals
         self._lock = Lock()
 
-    def begin(self, journal: Journal, batch: int, tables: Collection[str]) -> Mapping[str, Path]:
-        """Begin a batch in its query's journal; the files of the tables that it sees."""
+    def begin(
+        self, journal: Journal, batch: int, tables: Collection[str], *, are_wanted: bool = True
+    ) -> Mapping[str, Path]:
+        """Begin a batch in its query's journal; the files of the tables that it sees. Where nobody wants to
+        know what is in them, these are those of the batch before."""
         if not tables:
             journal.begin(batch, dict)
             return {}
         # A version must not be let go between being chosen and being written down.
         with self._lock:
             before = journal.versions_in_use()
-            chosen = journal.begin(batch, lambda: self._versions.current(tables))
+            chosen = journal.begin(
+                batch, lambda: self._versions.current(tables) if are_wanted or not before else before
+            )
             if before and chosen != before:
                 self._versions.keep_only(self._in_use())
         return {table: self._versions.path(table, version) for table, version in chosen.items()}

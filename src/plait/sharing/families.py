@@ -13,7 +13,7 @@ from plait.sharing.joins import WovenJoin, woven_join
 from plait.sharing.selects import WovenSelect, woven_select
 from plait.sharing.trees import WovenAggregate, woven_aggregate
 
-# All queries that could share a join do.
+# All queries that could share a tree or a join do.
 NO_PARTS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -35,7 +35,8 @@ def families(
     parts: Mapping[str, str] = NO_PARTS,
 ) -> Families:
     """The families of named canonical plans, over scans that have all columns that any plan reads; `tagged`
-    where rows can be (`patterns`). Queries that could share a join do so if they are of one part."""
+    where rows can be (`patterns`). Queries that could share a tree or a join do so if they are of one
+    part."""
     selects: list[WovenSelect] = []
     aggregates: list[WovenAggregate] = []
     joins: list[WovenJoin] = []
@@ -53,7 +54,7 @@ def families(
                 others.append(name)
     return Families(
         _alike(selects, _key),
-        _alike(aggregates, _key),
+        _alike(aggregates, lambda tree: (tree.key, parts.get(tree.query))),
         _alike(joins, lambda join: (join.key, parts.get(join.query))),
         others,
     )

@@ -29,6 +29,7 @@ from plait.engines.duckdb import Database
 from plait.errors import UserError
 from plait.expressions.spark import quoted, type_to_spark
 from plait.expressions.types import TIMESTAMP, Kind
+from plait.machine import memory_shares
 from plait.spark import records
 from plait.spark.file_paths import literal_path, pattern_of_file
 
@@ -64,8 +65,9 @@ def list_files(session: SparkSession, stream: Stream) -> DataFrame:
 def _reader(session: SparkSession, stream: Stream) -> DataStreamReader:
     reader = session.readStream.option("maxFileAge", _MAX_FILE_AGE)
     if "files_per_batch" in stream.options:
-        reader = reader.option("maxFilesPerTrigger", option(stream, "files_per_batch"))
-    return reader
+        return reader.option("maxFilesPerTrigger", option(stream, "files_per_batch"))
+    # What has piled up must not be more than a batch can hold.
+    return reader.option("maxBytesPerTrigger", memory_shares().files_bytes)
 
 
 class FileChecks:

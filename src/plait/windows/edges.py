@@ -10,7 +10,7 @@ in the same windows, and one partial aggregate stands for them.
 | r, s | `TickWindow.range_us`, `slide_us` |
 | edge | a time of a `Progression` |
 | fragment, slice | the time from one edge to the next |
-| E, edge rate | `edges_per_s` |
+| E, edge rate | `edges_per_s`, an estimate where edges are very many; exact: `windows.edge_rate` |
 """
 
 from __future__ import annotations
@@ -61,6 +61,22 @@ def edges_of(window: TickWindow) -> tuple[Progression, ...]:
     ends = Progression(window.slide_us, window.offset_us)
     begins = Progression(window.slide_us, (window.offset_us - window.range_us) % window.slide_us)
     return (ends,) if begins == ends else (ends, begins)
+
+
+def edge_set_of(window: TickWindow) -> tuple[Progression, ...]:
+    """The edges of a window, written alike for all windows that have the same.
+
+    Where windows end half a slide after others begin, all edges are one progression of half the step.
+
+    >>> edge_set_of(TickWindow(range_us=2, slide_us=4)) == edge_set_of(TickWindow(range_us=8, slide_us=2))
+    True
+    """
+    ends, *begins = edges_of(window)
+    if not begins:
+        return (ends,)
+    if 2 * abs(begins[0].phase_us - ends.phase_us) == ends.step_us:
+        return (Progression(ends.step_us // 2, min(begins[0], ends).phase_us),)
+    return (ends, begins[0]) if ends < begins[0] else (begins[0], ends)
 
 
 def united(windows: Iterable[TickWindow]) -> tuple[Progression, ...]:

@@ -155,6 +155,13 @@ def test_what_cannot_be_handed_over_stays_and_is_told() -> None:
     assert places(then)["rows"] == "shared-0-1"
 
 
+def test_who_stays_because_of_another_is_told() -> None:
+    queries = added(one_by_one(OTHER, SUMS), ROWS)
+    assert places(queries)["rows"] == places(queries)["other"]
+    _, made = merged(added(queries, BOTH))
+    assert made.staying["other"] == "it runs in shared-0 with `rows`, which is not handed over"
+
+
 @pytest.mark.parametrize(
     ("options", "is_read_again"),
     [

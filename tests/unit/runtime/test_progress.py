@@ -150,6 +150,12 @@ def test_data_that_may_be_wrong_is_told() -> None:
     assert "ahead" not in summary_text(replace(PROGRESS, streams=(replace(ahead, ahead_us=1_000_000),)))
 
 
+def test_what_could_not_be_done_so_far_is_told() -> None:
+    progress = replace(PROGRESS, put_off=("queries are not merged: it is busy",))
+    for shown in (on_terminal(progress), line(progress), summary_text(progress)):
+        assert "queries are not merged: it is busy" in shown
+
+
 def test_a_run_without_queries_is_shown_too() -> None:
     nothing = RunProgress(0.0, NOON)
     assert line(nothing)

@@ -49,8 +49,8 @@ from plait.windows.stretches import ALWAYS, Stretch
 @dataclass(frozen=True)
 class SharedQuery:
     """A canonical plan, its name, and the moment after which it sees rows, if there is one; `part` is that of
-    the queries that it shares a join with, of those that it could. Of a query that is handed over, a stretch
-    of its rows is given, and rows of streams `until_us` are counted."""
+    the queries that it shares a tree or a join with, of those that it could. Of a query that is handed over,
+    a stretch of its rows is given, and rows of streams `until_us` are counted."""
 
     name: str
     plan: Node
@@ -79,8 +79,8 @@ Look: TypeAlias = Callable[[Database], Kept]
 
 class Group:
     """`name` begins the names of all tables. `scans` say which columns of the streams are handed over.
-    `parts` are those of queries that have rows in a join already: they stay there. Operators of the group
-    `before`, which is open, go on as they are if they are of the same queries: a change concerns few of
+    `parts` are those of queries that have rows in a tree or a join already: they stay there. Operators of the
+    group `before`, which is open, go on as they are if they are of the same queries: a change concerns few of
     them."""
 
     def __init__(
@@ -102,8 +102,9 @@ class Group:
             self._operator(SelectPass, f"{name}pass_{n}_", each, _own(starts, each), _own(gives, each))
             for n, each in enumerate(found.selects)
         ]
-        self._trees = [*self._woven_trees(f"{name}tree_", found.aggregates, starts, gives)]
-        self.parts = {member.query: chosen[member.query] for join in found.joins for member in join}
+        self._trees = [*self._woven_trees(f"{name}tree_", found.aggregates, chosen, starts, gives)]
+        parted: list[Sequence[_Member]] = [*found.aggregates, *found.joins]
+        self.parts = {member.query: chosen[member.query] for family in parted for member in family}
         self._joins = [
             self._operator(
                 SharedJoin,
@@ -143,17 +144,24 @@ class Group:
         self,
         name: str,
         families: Sequence[Sequence[WovenAggregate]],
+        parts: Mapping[str, str],
         starts: Mapping[str, int],
         gives: Mapping[str, Stretch],
     ) -> Iterator[Tree]:
-        """The trees of families of window aggregates; those that others have partials from come first."""
-        by_key = {members[0].key: members for members in families}
-        finer = {key: found for key in by_key if (found := finest(key, by_key)) is not None}
-        made: dict[TreeKey, Tree] = {}
+        """The trees of families of window aggregates; those that others of their part have partials from come
+        first."""
+        by_key = {(parts[members[0].query], members[0].key): members for members in families}
+        finer = {
+            (part, key): (part, found)
+            for part, key in by_key
+            if (found := finest(key, (other for its, other in by_key if its == part))) is not None
+        }
+        made: dict[tuple[str, TreeKey], Tree] = {}
         for key, members in sorted(by_key.items(), key=lambda each: each[0] in finer):
+            part, shared = key
             made[key] = self._operator(
                 Tree,
-                f"{name}{identity.of_tree(key)}",
+                f"{name}{identity.of_tree(shared)}" + f"_{identity.short(part)}" * bool(part),
                 members,
                 _own(starts, members),
                 _own(gives, members),

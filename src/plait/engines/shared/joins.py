@@ -214,6 +214,7 @@ class SharedJoin:
         references = [*(f"r.{name}" for name in self._columns), *askers.constants]
         items = [f"{to_duckdb(e, references)} AS c{n}" for n, e in enumerate(shape.expressions)]
         where = [to_duckdb(term, references) for term in shape.terms]
+        where += [self._common(number) for number in range(len(self._key.scans))]
         where += _meeting([f"q.r{k}" for k in range(len(self._key.scans))], "r.t{}")
         times = [f"r.t{k}" for k in range(len(self._key.scans))]
         where += [f"{time} > q.after_us" for time in times]
@@ -222,6 +223,13 @@ class SharedJoin:
             f"SELECT {', '.join(['q.query', *items])} FROM {self._routing.routed(combined, self._columns)} "
             f"JOIN {askers.name} AS q ON q.taker = v.taker WHERE {' AND '.join(where)}"
         )
+
+    def _common(self, number: int) -> str:
+        """What all queries ask of a row of one of the streams. Rows are still kept of queries that are gone,
+        which may have asked for less."""
+        before = sum(len(scan.columns) for scan in self._key.scans[:number])
+        columns = self._columns[before : before + len(self._key.scans[number].columns)]
+        return self._routing.common(columns, number)
 
 
 def _stored_columns(scan: StreamScan) -> list[str]:

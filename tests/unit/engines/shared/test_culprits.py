@@ -48,8 +48,31 @@ def test_whoever_fails_is_found(seed: int) -> None:
     assert all(error.message == f"[{query}]" for query, error in found)
 
 
-def test_nobody_is_to_blame_for_what_takes_two() -> None:
-    assert culprits([1, 2, 3], lambda some: PlaitError("", "") if len(some) > 1 else None) == []
+@pytest.mark.parametrize("seed", range(30))
+def test_those_that_fail_together_are_found_and_no_others(seed: int) -> None:
+    rng = random.Random(seed)
+    queries = [*range(rng.randint(8, 60))]
+    rng.shuffle(queries)
+    sets = [{*queries[:2]}, {*queries[2:5]}, {queries[5]}]
+
+    def tried(some: Sequence[int]) -> PlaitError | None:
+        return PlaitError("failed", str(some)) if any(each <= {*some} for each in sets) else None
+
+    assert {query for query, _ in culprits(sorted(queries), tried)} == {*queries[:6]}
+
+
+def test_more_are_looked_for_if_each_needs_too_much() -> None:
+    for most, kind in ((8, PlaitError), (64, InfeasibleError)):
+        for number in (most, most + 1):
+            failing = {*range(0, 2 * number, 2)}
+
+            def tried(
+                some: Sequence[int], kind: type = kind, failing: set[int] = failing
+            ) -> PlaitError | None:
+                return kind("", "") if failing & {*some} else None
+
+            found = {query for query, _ in culprits(range(200), tried)}
+            assert found == (failing if number == most else set())
 
 
 def test_nobody_is_to_blame_for_what_is_wrong_with_all() -> None:

@@ -1,0 +1,1 @@
+"""The experiments of the aggregates paper, with all of its optimizers. See README.md."""
