@@ -221,6 +221,8 @@ def started(
     *,
     available_now: bool = False,
 ) -> StreamingQuery:
+    from plait.spark.native import NativeComputation
+
     def process(frame: DataFrame, number: int) -> None:
         batch = Batch(number, Checkpoint(checkpoint).watermark_us(number - 1), dict(stored))
 
@@ -232,6 +234,8 @@ def started(
 
         processed = computation.process(frame, batch, publish)
         run.outcomes[number] = processed.outcomes[run.fragment.only.query]
+        if isinstance(computation, NativeComputation):
+            assert computation.observing.observed.clocks, "Spark's plan is not one that is known"
 
     writer = (
         computation.frame.writeStream.foreachBatch(process)

@@ -13,8 +13,9 @@ from shlex import quote
 from typing import Any
 
 from plait.errors import UserError, closest
+from plait.observations import OperatorForm
 from plait.quantity_text import bytes_text, counted, number_text
-from plait.runtime.cost_shares import cost_shares
+from plait.runtime.cost_shares import cost_shares, parts
 from plait.runtime.descriptions import FRAGMENT, QUERY
 from plait.runtime.outlets import recorded
 from plait.runtime.slots import Slot, by_fragment
@@ -22,6 +23,9 @@ from plait.runtime.statistics_file import FILE, read
 from plait.table_text import table_text
 
 NAMES_SHOWN = 3
+
+# What is counted of that which has a rate, by its kind.
+_COUNTS = {"stream": "read", "operator": "out"}
 
 _COLUMNS = (
     "step",
@@ -64,7 +68,9 @@ class Step:
 @dataclass(frozen=True)
 class AnalysedOperator:
     """What computes a query, alone or with others: rows that came in, that were made of them on the way and
-    that were given, seconds, rows and groups that it remembers, and the queries that it serves."""
+    that were given, seconds, rows and groups that it remembers, the queries that it serves, and the streams
+    that it reads. Of Spark's operators also bytes: those that went from task to task, and those that are
+    kept; their groups are those of a window. `share` is the query's part of the seconds."""
 
     form: str
     rows_in: int
@@ -74,6 +80,10 @@ class AnalysedOperator:
     kept_rows: int | None
     groups: int | None
     queries: tuple[str, ...]
+    streams: tuple[str, ...]
+    share: float
+    moved_bytes: int | None
+    kept_bytes: int | None
 
 
 @dataclass(frozen=True)
@@ -98,13 +108,13 @@ class Analysis:
     def to_text(self, width: int | None = None) -> str:
         cells = [_cells(step) for step in self.steps]
         others = counted(self.queries - 1, "other query", "other queries")
-        parts = [
+        shown = [
             f"{self.query}, in {self.fragment} with {others}",
             table_text(_COLUMNS, cells, numeric={2, 3, 4, 5, 6, 7}, width=width),
             "\n".join(map(_operator_text, self.operators)),
             self._cost_text(),
         ]
-        return "\n\n".join(filter(None, parts))
+        return "\n\n".join(filter(None, shown))
 
     def _cost_text(self) -> str:
         if not self.batches:
@@ -164,10 +174,10 @@ def _analysis(
         name,
         fragment["way"],
         tuple(_steps(query, plan["steps"], fragment, [*operators.values()], slot)),
-        tuple(_operator(id_, each, slot) for id_, each in operators.items()),
+        tuple(_operator(id_, each, slot, query) for id_, each in operators.items()),
         int(slot.sums.get("batches", 0)),
         slot.sums.get("seconds", 0.0),
-        None if state_bytes is None else int(state_bytes),
+        _whole(state_bytes),
         len(fragment["queries"]),
         cost_shares(fragments, recent).get(query, 0.0),
     )
@@ -183,6 +193,7 @@ def _steps(
     serves = min((each["queries"] for each in operators), key=len, default=fragment["queries"])
     estimated = {step["number"]: step["rows_per_s"] for step in steps}
     observed = {step["number"]: _rate(step["rate"], slot) for step in steps}
+    counts = {step["number"]: _count(step["rate"], slot) for step in steps}
     return [
         Step(
             step["number"],
@@ -193,8 +204,9 @@ def _steps(
             step["basis"],
             Numbers(
                 observed[step["number"]],
-                _passing(step, observed),
-                slot.last.get(f"groups {query}") if step["has_groups"] else None,
+                # Before there is a rate, there are rows.
+                _first(_passing(step, observed), _passing(step, counts)),
+                _held(query, step, observed, slot),
             ),
             tuple(serves if step["stream"] is None else fragment["readers"][step["stream"]]),
         )
@@ -217,17 +229,38 @@ def _passing(step: Mapping[str, Any], rates: Mapping[int, float | None]) -> floa
     return given / read_ if given is not None and read_ else None
 
 
-def _operator(id_: str, operator: Mapping[str, Any], slot: Slot) -> AnalysedOperator:
+def _count(name: str | None, slot: Slot) -> float | None:
+    """How many rows there were of what has a rate."""
+    kind, _, of = (name or "").partition(" ")
+    return slot.sums.get(f"{_COUNTS[kind]} {of}") if kind in _COUNTS else None
+
+
+def _held(query: str, step: Mapping[str, Any], rates: Mapping[int, float | None], slot: Slot) -> float | None:
+    """The groups of an aggregate, or the rows of a window."""
+    if step["has_groups"] and (groups := slot.last.get(f"groups {query}")) is not None:
+        return groups
+    rate, seconds = rates[step["number"]], step.get("seconds")
+    return None if rate is None or seconds is None else rate * seconds
+
+
+def _operator(id_: str, operator: Mapping[str, Any], slot: Slot, query: str) -> AnalysedOperator:
     kept, groups = slot.last.get(f"kept {id_}"), slot.last.get(f"groups {id_}")
+    rate, windows_per_s = slot.rate(id_), operator.get("windows_per_s")
+    if groups is None and rate is not None and windows_per_s:
+        groups = round(rate / windows_per_s)
     return AnalysedOperator(
         operator["form"],
         int(slot.sums.get(f"in {id_}", 0)),
         int(slot.sums.get(f"made {id_}", 0)),
         int(slot.sums.get(f"out {id_}", 0)),
         slot.sums.get(f"seconds {id_}", 0.0),
-        None if kept is None else int(kept),
-        None if groups is None else int(groups),
+        _whole(kept),
+        _whole(groups),
         tuple(operator["queries"]),
+        tuple(operator.get("streams", ())),
+        parts(operator, slot.sums)[query],
+        _whole(slot.sums.get(f"moved {id_}")),
+        _whole(slot.last.get(f"kept_bytes {id_}")),
     )
 
 
@@ -249,11 +282,20 @@ def _cells(step: Step) -> list[str]:
 
 def _operator_text(operator: AnalysedOperator) -> str:
     made = f", {operator.rows_made:,} made of them" if operator.rows_made else ""
-    kept = "" if operator.kept_rows is None else f"; keeps {counted(operator.kept_rows, 'row')}"
-    groups = "" if operator.groups is None else f" of {counted(operator.groups, 'group')}"
+    moved = "" if operator.moved_bytes is None else f", {bytes_text(operator.moved_bytes)} between tasks"
+    share = f" ({operator.share:.1%} of it this query's)" if len(operator.queries) > 1 else ""
+    held = [] if operator.kept_rows is None else [f"keeps {counted(operator.kept_rows, 'row')}"]
+    if operator.groups is not None:
+        held.append(f"of {counted(operator.groups, 'group')}")
+    if operator.kept_bytes is not None:
+        held.append(f"in {bytes_text(operator.kept_bytes)}")
+    kept = f"; {' '.join(held)}" if held else ""
+    form = operator.form
+    if form == OperatorForm.READ:
+        form += f" of {', '.join(operator.streams)}"
     return (
-        f"{operator.form}, for {_names(operator.queries)}: {operator.rows_in:,} rows in{made}, "
-        f"{operator.rows_out:,} out, {operator.seconds * 1000:,.0f} ms{kept}{groups}"
+        f"{form}, for {_names(operator.queries)}: {operator.rows_in:,} rows in{made}, "
+        f"{operator.rows_out:,} out, {operator.seconds * 1000:,.0f} ms{share}{moved}{kept}"
     )
 
 
@@ -263,6 +305,14 @@ def _names(queries: Sequence[str]) -> str:
     more = len(queries) - NAMES_SHOWN
     shown = ", ".join(queries[:NAMES_SHOWN])
     return f"{len(queries):,} queries: {shown}" + (f" and {more:,} more" if more > 0 else "")
+
+
+def _first(value: float | None, other: float | None) -> float | None:
+    return other if value is None else value
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
 
 
 def _number(value: float | None) -> str:

@@ -24,7 +24,7 @@ from plait.engines.shared.trunk import Trunk
 from plait.engines.table_versions import TableVersions
 from plait.errors import ExternalError, InfeasibleError, PlaitError, UserError
 from plait.machine import memory_shares
-from plait.observations import NOTHING, Meter
+from plait.observations import NOTHING, Meter, Observed
 from plait.plan.nodes import StreamScan
 from plait.runtime import results_folder
 from plait.runtime.change_stages import (
@@ -57,6 +57,7 @@ from plait.runtime.tables_in_use import TablesInUse
 from plait.spark.execution import Session
 from plait.spark.failures import SPARK_ERRORS, explained
 from plait.spark.native import NativeComputation
+from plait.spark.observing import Observing
 from plait.spark.sink import FrameWriter
 from plait.spark.sources import Sources
 from plait.spark.trunk_files import TrunkFiles
@@ -120,7 +121,17 @@ class Assembly:
 
     def _meters(self, fragment: str) -> tuple[Meter, ...]:
         trunk = self._trunks.get(fragment)  # which may go meanwhile
-        return () if trunk is None else trunk.meters
+        if trunk is not None:
+            return trunk.meters
+        observing = (_observing(run.computation) for run in self.fragments if run.fragment.name == fragment)
+        return next((each.meters for each in observing if each is not None), ())
+
+    def _observed(self, run: FragmentRun) -> Observed:
+        observing = _observing(run.computation)
+        if observing is not None:
+            return observing.observed
+        trunk = self._trunks.get(run.fragment.name)
+        return NOTHING if trunk is None else trunk.observed
 
     def _note(self, run: FragmentRun, processed: Processed, seconds: float) -> None:
         """What a batch has shown."""
@@ -130,7 +141,7 @@ class Assembly:
             processed,
             {query: counts.watermark_us_of(run.totals) for query, counts in run.counts.items()},
             {each.stream.lower() for each in run.fragment.inputs if isinstance(each.plan, StreamScan)},
-            self._trunks[name].observed if name in self._trunks else NOTHING,
+            self._observed(run),
             seconds,
         )
 
@@ -404,6 +415,13 @@ def _shared_queries(fragment: Fragment) -> list[SharedQuery]:
         SharedQuery(each.query, each.plan, each.after_us, each.part, each.until_us, each.gives)
         for each in fragment.results
     ]
+
+
+def _observing(computation: Computation) -> Observing | None:
+    """Of what Spark's own operators compute."""
+    if isinstance(computation, NativeComputation | WovenComputation):
+        return computation.observing
+    return None
 
 
 class _Closing(Protocol):

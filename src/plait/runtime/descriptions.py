@@ -12,8 +12,19 @@ from typing import Any
 from plait.cost.model import CostModel
 from plait.deployment.describe import description
 from plait.deployment.fragments import Fragment, Result
+from plait.deployment.measured import measured_nodes
 from plait.observations import Meter
-from plait.plan.nodes import Aggregate, Node, StreamScan, TableScan, Window, sources_of
+from plait.plan.nodes import (
+    Aggregate,
+    Node,
+    RangeWindow,
+    StreamScan,
+    TableScan,
+    Ticking,
+    TickWindow,
+    Window,
+    sources_of,
+)
 from plait.runtime.observed import names_of_rates
 from plait.runtime.query_set import QuerySet
 from plait.statistics import NO_STATISTICS, declared
@@ -66,15 +77,25 @@ class Descriptions:
             "way": str(fragment.way),
             "readers": readers,
             "queries": [result.query for result in fragment.results],
-            "operators": {
-                meter.id: {"form": str(meter.form), "queries": [*meter.queries]}
-                for meter in self._meters(fragment.name)
-            },
+            "operators": {meter.id: _operator(meter) for meter in self._meters(fragment.name)},
         }
 
 
+def _operator(meter: Meter) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "form": str(meter.form),
+        "queries": [*meter.queries],
+        "streams": [*meter.streams],
+    }
+    if meter.weights is not None:
+        document["weights"] = [meter.weights[query] for query in meter.queries]
+    if meter.windows_per_s is not None:
+        document["windows_per_s"] = meter.windows_per_s
+    return document
+
+
 def _query(result: Result, fragment: Fragment, cost: CostModel) -> dict[str, Any]:
-    rates = names_of_rates(result.query, result.plan)
+    rates = names_of_rates(result.query, result.plan, measured_nodes(fragment))
     numbers: dict[Node, int] = {}
     return {
         "fragment": fragment.name,
@@ -97,8 +118,20 @@ def _step(node: Node, numbers: Mapping[Node, int], cost: CostModel, rate: str | 
         "rows_per_s": size.rate_rows_per_s,
         # Of a window what it holds, of an aggregate its groups.
         "rows": size.relation_rows if isinstance(node, Aggregate | Window) else None,
+        "seconds": _seconds_held(node),  # so many of them at a time
         "basis": str(size.basis),
     }
+
+
+def _seconds_held(node: Node) -> float | None:
+    """For how long the rows come that are held at once: of a window its range, of groups a slide."""
+    match node:
+        case Aggregate(timing=Ticking(slide_us)):
+            return slide_us / 1e6
+        case Window(window=RangeWindow(range_us) | TickWindow(range_us)):
+            return range_us / 1e6
+        case _:
+            return None
 
 
 def _kind_text(node: Node) -> str:

@@ -158,7 +158,9 @@ class StateInView:
     def _observed(self, catalog: Catalog, plans: Sequence[Node]) -> Statistics:
         """What a run has written down by now, and would plan with."""
         slots, _ = read(self._path / STATISTICS)
-        return observed_statistics(catalog, by_fragment(slots), self.now.results.values(), plans)
+        return observed_statistics(
+            catalog, by_fragment(slots), self.now.results.values(), plans, self.now.fragments
+        )
 
     def _joined(self, workload: Workload, new: Mapping[str, Query]) -> Workload:
         there, more = self.now.workload.catalog, workload.catalog

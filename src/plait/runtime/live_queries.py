@@ -68,7 +68,7 @@ class LiveQueries:
     def observed(self, catalog: Catalog, plans: Sequence[Node]) -> Statistics:
         """What is known by now of streams, and of sub-plans of these plans."""
         recent = self._assembly.recorder.recent()
-        return observed_statistics(catalog, recent, self.now.results.values(), plans)
+        return observed_statistics(catalog, recent, self.now.results.values(), plans, self.now.fragments)
 
     def add(self, addition: Addition) -> Change:
         """Compute the queries of a text too, from the next micro-batches on. It is one change, whatever their

@@ -5,6 +5,7 @@
 | rows of a stream over the event time that they brought | its rate |
 | values of columns, of streams of which all rows come to the database | numbers of distinct values, bytes |
 | rows of a query, and rows that its window aggregate takes | the rate of that sub-plan, whoever has it |
+| rows of Spark's own operators | the same |
 
 A plan is never changed under a state: statistics decide about queries that are added. Those that a change was
 planned with are part of it (`plait.runtime.changes`), so that the next start plans it in the same way.
@@ -16,7 +17,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from plait.catalog import Catalog, Stream
-from plait.deployment.fragments import Result
+from plait.deployment.fragments import Fragment, Result
+from plait.deployment.measured import measured_nodes
 from plait.expressions.keeping import kept
 from plait.expressions.types import Kind
 from plait.plan.nodes import Aggregate, Node, Project, StreamScan, Window, scans_of, walk_plan
@@ -25,11 +27,18 @@ from plait.runtime.slots import Slot
 from plait.sharing.chains import chain_above
 from plait.statistics import Basis, Estimate, Key, Statistics, type_bytes
 
+NO_NODES: Mapping[Node, str] = MappingProxyType({})
+
 
 def observed_statistics(
-    catalog: Catalog, recent: Mapping[str, Slot], results: Iterable[Result], planned: Iterable[Node]
+    catalog: Catalog,
+    recent: Mapping[str, Slot],
+    results: Iterable[Result],
+    planned: Iterable[Node],
+    fragments: Iterable[Fragment] = (),
 ) -> Statistics:
-    """What is known of the streams, and of sub-plans of these plans that queries compute already."""
+    """What is known of the streams, and of sub-plans of these plans that queries compute already, or Spark's
+    operators in these fragments."""
     estimates: dict[Key, Estimate] = {}
 
     def know(name: str, what: str, value: float | None) -> None:
@@ -51,6 +60,10 @@ def observed_statistics(
             for node, rate in observed_rates(result.query, result.plan, recent.values()).items():
                 if (name := signature(node)) in wanted:
                     know(name, "derived", rate)
+    for fragment in fragments:
+        for node, operator in measured_nodes(fragment).items():
+            if fragment.name in recent and (name := signature(node)) in wanted:
+                know(name, "derived", recent[fragment.name].rate(operator))
     return Statistics(MappingProxyType(estimates))
 
 
@@ -72,10 +85,13 @@ def observed_rates(query: str, plan: Node, recent: Iterable[Slot]) -> dict[Node,
     return found
 
 
-def names_of_rates(query: str, plan: Node) -> dict[Node, str]:
-    """Where the rate of a node is found: `stream KEY`, `query NAME`, or `selected NAME`. A projection has as
-    many rows as what it is of."""
+def names_of_rates(query: str, plan: Node, measured: Mapping[Node, str] = NO_NODES) -> dict[Node, str]:
+    """Where the rate of a node is found: `stream KEY`, `query NAME`, `operator ID`, or `selected NAME`. A
+    projection has as many rows as what it is of; `measured` are nodes with operators that give them."""
     names: dict[Node, str] = {scan: f"stream {scan.stream.lower()}" for scan in scans_of(plan)}
+    for node in walk_plan(plan):
+        if node in measured:
+            names.setdefault(node, f"operator {measured[node]}")
     aggregate = chain_above(plan).base
     if isinstance(aggregate, Aggregate) and isinstance(aggregate.input, Window):
         _name(names, aggregate.input.input, f"selected {query}")

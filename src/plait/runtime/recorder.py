@@ -64,6 +64,9 @@ class Recorder:
         marks_us |= {query: watermarks_us.get(query) for query in processed.outcomes}
         rows = {key: arrived.rows for key, arrived in processed.arrived.items()}
         rows |= {query: outcome.rows for query, outcome in processed.outcomes.items()}
+        # What an operator gives comes by the time of somebody else.
+        marks_us |= {id_: marks_us.get(clock) for id_, clock in observed.clocks.items()}
+        rows |= {id_: observed.work[id_].rows_out for id_ in observed.clocks}
         with self._lock:
             slot = self._slots.setdefault((begin_s, fragment), Slot())
             self._changed.add((begin_s, fragment))
@@ -157,10 +160,14 @@ def _add_observed(slot: Slot, observed: Observed, whole_streams: Collection[str]
         slot.count(f"made {id_}", work.rows_made)
         slot.count(f"out {id_}", work.rows_out)
         slot.count(f"seconds {id_}", work.seconds)
+        if work.bytes_moved:
+            slot.count(f"moved {id_}", work.bytes_moved)
     for id_, kept in observed.kept.items():
         slot.last[f"kept {id_}"] = kept.rows
         if kept.groups is not None:
             slot.last[f"groups {id_}"] = kept.groups
+        if kept.bytes is not None:
+            slot.last[f"kept_bytes {id_}"] = kept.bytes
         for query, selected in kept.selected.items():
             slot.last[f"groups {query}"] = selected.groups
             if selected.rows_per_s is not None:

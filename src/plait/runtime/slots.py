@@ -6,10 +6,11 @@
 | `read STREAM` | rows | |
 | `paced STREAM`, `span STREAM` | rows, and the seconds of event time that they brought it on | |
 | `given STREAM`, `bytes STREAM` | rows that came to the database, and their bytes | |
-| `in`, `made`, `out`, `seconds OPERATOR` | what an operator did (`plait.observations`) | |
+| `in`, `made`, `out`, `seconds`, `moved OPERATOR` | what an operator did (`plait.observations`) | |
+| `paced OPERATOR`, `span OPERATOR` | rows given by one of Spark's, and the seconds that they brought | |
 | `paced QUERY`, `span QUERY` | rows given, and the seconds that the query's watermark moved on with them | |
 | `state_rows`, `state_bytes`, `trigger_seconds` | | of the fragment, as Spark or the file says |
-| `kept`, `groups OPERATOR` | | what an operator remembers |
+| `kept`, `kept_bytes`, `groups OPERATOR` | | what an operator remembers |
 | `selected QUERY`, `groups QUERY` | | rows a second, and groups, of a window aggregate |
 | `distinct STREAM COLUMN`, `bytes STREAM COLUMN` | | values of a column |
 
@@ -42,7 +43,7 @@ class Slot:
         self.sums[name] = self.sums.get(name, 0) + value
 
     def rate(self, name: str) -> float | None:
-        """Rows a second of a stream or query, if it is known how long they took to come."""
+        """Rows a second of a stream, query or operator, if it is known how long they took to come."""
         seconds = self.sums.get(f"span {name}", 0)
         return self.sums.get(f"paced {name}", 0) / seconds if seconds > 0 else None
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from py4j.java_gateway import JavaObject
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
 
@@ -114,6 +115,11 @@ class Counting:
         self._batch = batch
         self._counted = {each.stream: each for each in counted}
         self._counts: dict[str, _Counts] = {}
+
+    @property
+    def executed_plan(self) -> JavaObject:
+        """How Spark has computed the batch (`plait.spark.executed_plan`)."""
+        return self._executed.plan
 
     @property
     def arrived(self) -> Mapping[str, Arrived]:

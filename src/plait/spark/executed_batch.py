@@ -59,6 +59,11 @@ class ExecutedBatch:
         row = self._execution.observedMetrics().apply(name)
         return [row.get(k) for k in range(row.length())]
 
+    @property
+    def plan(self) -> JavaObject:
+        """Spark's operators, with what they have counted once the frame is computed."""
+        return self._execution.executedPlan()
+
     def rows(self, name: str) -> DataFrame:
         """The rows that an observation sees, read from the source again. If there are several observations of
         that name, they see the same."""

@@ -14,9 +14,11 @@ from pyspark.sql import DataFrame
 from plait.batches import Batch, BatchRows, Outcome, Processed, Publish
 from plait.catalog import Catalog
 from plait.deployment.fragments import Fragment, Result
+from plait.deployment.measured import measured
 from plait.spark.counted_rows import Counting
 from plait.spark.epilogue import Epilogue
 from plait.spark.failing_rows import FailingRows
+from plait.spark.observing import Observing
 from plait.spark.stage_frames import applied, stream_readers
 from plait.spark.stream_rows import RecordSource
 
@@ -40,6 +42,7 @@ class NativeComputation:
         self._failing = FailingRows(fragment.results, readers)
         self._epilogue = Epilogue(stages, fragment.only.columns, catalog, most_rows)
         self.frame = self._epilogue.handed_over(applied(stages.streaming, readers))
+        self.observing = Observing(measured(stages.streaming), [self._query])
         self.give(fragment.results)
 
     def give(self, results: Sequence[Result]) -> None:
@@ -50,10 +53,15 @@ class NativeComputation:
     def process(self, frame: DataFrame, batch: Batch, publish: Publish) -> Processed:
         """Compute one batch, publish its rows and count the rows of streams that came too late."""
         counting = Counting(frame, batch, self._counted)
-        rows = self._epilogue.table(frame, batch, self._gives)
-        publish([BatchRows((self._query,), rows)])
+        with self.observing.computing():
+            rows = self._epilogue.table(frame, batch, self._gives)
+        with self.observing.handing_out():
+            publish([BatchRows((self._query,), rows)])
         until = "true" if self._until_us is None else f"unix_micros(t) <= {self._until_us}"
         late = {stream: rows.where(until).count() for stream, rows in counting.late.items()}
         ends_us = {} if self._until_us is None else {self._query: self._until_us}
         failed = self._failing.found(counting, ends_us).get(self._query, {})
-        return Processed({self._query: Outcome(rows.num_rows, late, failed=failed)}, counting.arrived)
+        outcome = Outcome(rows.num_rows, late, failed=failed)
+        processed = Processed({self._query: outcome}, counting.arrived)
+        self.observing.note(counting, processed)
+        return processed

@@ -24,6 +24,7 @@ from pyspark.sql import functions as F  # noqa: N812 (everybody calls it that)
 from plait.batches import Batch, Outcome, Processed, Publish, row_counts
 from plait.catalog import Catalog
 from plait.deployment.fragments import Fragment, Result
+from plait.deployment.measured import measured_family
 from plait.deployment.native_lowering import native_stages
 from plait.expressions.nodes import conjunction
 from plait.expressions.spark import to_spark
@@ -37,6 +38,7 @@ from plait.sharing.trees import WovenAggregate
 from plait.spark.counted_rows import Counting
 from plait.spark.failing_rows import FailingRows
 from plait.spark.local_tables import LocalTable
+from plait.spark.observing import Observing
 from plait.spark.routes import Routes
 from plait.spark.stage_frames import applied, stream_readers
 from plait.spark.stream_rows import RecordSource
@@ -75,6 +77,7 @@ class WovenComputation:
         self._counted = [reader.counted for reader in readers.values()]
         self._failing = FailingRows(fragment.results, readers)
         self.frame = self._weave.streamed(applied(stages.streaming, readers), session)
+        self.observing = Observing(measured_family(fragment.family, stages.streaming), self._queries)
         self.give(fragment.results)
 
     def give(self, results: Sequence[Result]) -> None:
@@ -86,15 +89,19 @@ class WovenComputation:
         """Compute one batch, publish the rows of all queries, and count what each of them missed."""
         counting = Counting(frame, batch, self._counted)
         rows = self._weave.shared_rows(frame)
-        results = self._weave.subscriptions.results(rows, frame, self._most_rows)
-        publish(results)
+        with self.observing.computing():
+            results = self._weave.subscriptions.results(rows, frame, self._most_rows)
+        with self.observing.handing_out():
+            publish(results)
         counts, late = row_counts(results), self._missed(counting)
         failed = self._failing.found(counting, self._until_us)
         outcomes = {
             query: Outcome(counts.get(query, 0), late.get(query, {}), failed=failed.get(query, {}))
             for query in self._queries
         }
-        return Processed(outcomes, counting.arrived)
+        processed = Processed(outcomes, counting.arrived)
+        self.observing.note(counting, processed)
+        return processed
 
     def _missed(self, counting: Counting) -> dict[str, dict[str, int]]:
         found: dict[str, dict[str, int]] = {}

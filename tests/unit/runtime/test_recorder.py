@@ -9,10 +9,13 @@ import pytest
 from plait import language
 from plait.batches import Arrived, Outcome, Processed
 from plait.deployment.fragments import Result
+from plait.deployment.lowering import Engines, fragments
+from plait.deployment.measured import measured
 from plait.engines.event_times import LAST_EVENT_TIME_US
 from plait.observations import ColumnValues, Kept, Observed, OperatorWork, Selected
+from plait.planners import driver
 from plait.rewrite import canonicalise
-from plait.runtime.cost_shares import cost_shares
+from plait.runtime.cost_shares import cost_shares, parts
 from plait.runtime.observed import observed_statistics, statistics_from_json, statistics_to_json
 from plait.runtime.recorder import Recorder
 from plait.runtime.slots import Slot
@@ -137,3 +140,44 @@ def test_work_is_counted_by_operator(recorder: Recorder) -> None:
     batch(recorder, 5, 1, 0, work)
     sums = recorder.recent()["shared-0"].sums
     assert [sums[f"{what} tree"] for what in ("in", "made", "out", "seconds")] == [20, 8, 4, 0.5]
+
+
+def test_rows_of_an_operator_have_the_rate_of_whose_time_they_come_by(recorder: Recorder) -> None:
+    work = Observed(
+        work={"read:s": OperatorWork(20, 0, 10, 0.1, 64)},
+        clocks={"read:s": "s"},
+        kept={"sum": Kept(3, bytes=9)},
+    )
+    batch(recorder, 20, 0, 0, work)
+    batch(recorder, 20, 10, 0, work)
+    slot = recorder.recent()["shared-0"]
+    assert slot.rate("read:s") == 1.0
+    assert (slot.sums["out read:s"], slot.sums["moved read:s"]) == (20, 128)
+    assert (slot.last["kept sum"], slot.last["kept_bytes sum"]) == (3, 9)
+
+
+def test_rows_of_sparks_operators_are_statistics_for_new_plans() -> None:
+    workload = language.load_text(SQL)
+    deployment = driver.plan(workload, "plait").deployment
+    running = {
+        each.name: each
+        for each in fragments(deployment, workload.catalog, together=False, engines=Engines.SPARK)
+    }
+    sums = running["sums"]
+    assert sums.stages is not None
+    reading, *_ = measured(sums.stages.streaming).walk()
+    recent = {"sums": Slot({f"paced {reading.id}": 30, f"span {reading.id}": 20})}
+    known = observed_statistics(workload.catalog, recent, [], [sums.only.plan], running.values())
+    rates = {each.value for (_, what), each in known.estimates.items() if what == "derived"}
+    assert rates == {1.5}
+
+
+def test_handing_out_is_shared_by_rows_and_finals_by_windows() -> None:
+    finals = {"form": "final aggregation", "queries": ["a", "b"], "weights": [1.0, 3.0]}
+    handing_out = {"form": "handing out", "queries": ["a", "b"]}
+    assert parts(finals, {}) == {"a": 0.25, "b": 0.75}
+    assert parts(handing_out, {"paced a": 90, "paced b": 10}) == {"a": 0.9, "b": 0.1}
+    assert parts(handing_out, {}) == {"a": 0.5, "b": 0.5}  # nobody has got anything
+    described = {"woven-0": {"queries": ["a", "b"], "operators": {"f": finals, "h": handing_out}}}
+    sums = {"seconds": 4.0, "seconds f": 2.0, "seconds h": 1.0, "paced a": 90, "paced b": 10}
+    assert cost_shares(described, {"woven-0": Slot(sums)}) == pytest.approx({"a": 1.9 / 4, "b": 2.1 / 4})
