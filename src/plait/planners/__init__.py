@@ -8,6 +8,8 @@ from types import MappingProxyType
 from plait.planners.base import Planner
 from plait.planners.independent import IndependentPlanner
 from plait.planners.plait import PlaitPlanner
+from plait.planners.weaving import OPTIMIZERS
+from plait.planners.weaving.planner import WeavingPlanner
 
 DEFAULT_PLANNER = PlaitPlanner.name
 
@@ -17,6 +19,7 @@ PLANNERS: Mapping[str, Planner] = MappingProxyType(
         for planner in (
             PlaitPlanner(),
             IndependentPlanner(),
+            *(WeavingPlanner(name, optimizer) for name, optimizer in OPTIMIZERS.items()),
         )
     }
 )
