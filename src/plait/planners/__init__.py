@@ -13,13 +13,9 @@ from plait.planners.weaving.planner import WeavingPlanner
 
 DEFAULT_PLANNER = PlaitPlanner.name
 
-PLANNERS: Mapping[str, Planner] = MappingProxyType(
-    {
-        planner.name: planner
-        for planner in (
-            PlaitPlanner(),
-            IndependentPlanner(),
-            *(WeavingPlanner(name, optimizer) for name, optimizer in OPTIMIZERS.items()),
-        )
-    }
+_ALL: tuple[Planner, ...] = (
+    PlaitPlanner(),
+    IndependentPlanner(),
+    *(WeavingPlanner(name, optimizer) for name, optimizer in OPTIMIZERS.items()),
 )
+PLANNERS: Mapping[str, Planner] = MappingProxyType({planner.name: planner for planner in _ALL})

@@ -1,10 +1,10 @@
 """The optimizers of the aggregates paper as planners of SQL queries.
 
 Window aggregates that could share a tree (one stream, one grouping, one pattern of predicates:
-`plait.sharing.trees`) are a problem of their own. The sites are the nodes, the estimated rate of the stream is
-λ, and Eq. 1 as it stands is the cost. Each tree is computed at the site of its node: the rows of the stream
-flow there, and the results from there to whoever wants them, which the paper leaves out. A site that lacks
-cores for a query refuses it; the optimizers know of no limits.
+`plait.sharing.trees`) are a problem of their own. The sites are the nodes, the estimated rate of the stream
+is λ, and Eq. 1 as it stands is the cost. Each tree is computed at the site of its node: the rows of the
+stream flow there, and the results from there to whoever wants them, which the paper leaves out. A site that
+lacks cores for a query refuses it; the optimizers know of no limits.
 
 Aggregates that have no partials (`count(DISTINCT …)` …) share no tree, and are computed where the stream is.
 """
