@@ -137,8 +137,8 @@ class Session:
             self._planned[planner, sample] = self.compare([planner], sample=sample)[0]
         return self._planned[planner, sample]
 
-    def compare(self, planners: Sequence[str] = tuple(PLANNERS), *, sample: bool = False) -> Comparison:
-        """Plan with several planners, all of them unless named, under the same statistics."""
+    def compare(self, planners: Sequence[str] | None = None, *, sample: bool = False) -> Comparison:
+        """Plan with several planners, all that can unless named, under the same statistics."""
         statistics = self._sampled if sample else None
         reports = driver.compare(self.workload, planners, statistics=statistics)
         return Comparison([Plan(report) for report in reports])

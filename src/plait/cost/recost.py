@@ -149,6 +149,14 @@ def _family(
     match kind:
         case "trees":
             size = _tree(document, operators, rate)
+            own = [
+                needed[query][id_]
+                for query in family["queries"]
+                for id_ in family["operators"]
+                if id_ in needed[query]
+            ]
+            overlap = sum(map(_times_read, (each["windows"][0] for each in own)))
+            size["operations_per_s"] = rate + size["edges_per_s"] * overlap
         case "joins":
             size = _join(document, family, operators, rate)
         case _:

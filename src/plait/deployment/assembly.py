@@ -158,11 +158,13 @@ class Assembly:
 
 
 class Draft:
-    """What one more query adds. Streams are found by scope: queries of one scope share, others do not."""
+    """What one more query adds. Streams are found by scope: queries of one scope share, others do not.
+    Sources have a scope of their own, if one is given."""
 
-    def __init__(self, assembly: Assembly, scope: str) -> None:
+    def __init__(self, assembly: Assembly, scope: str, source_scope: str | None = None) -> None:
         self.assembly = assembly
         self.scope = scope
+        self._source_scope = scope if source_scope is None else source_scope
         self.usage = Usage()
         self.charge = Charge({})
         self.cores = 0.0
@@ -172,14 +174,21 @@ class Draft:
         self._operators: dict[str, Operator] = {}
         self._flows: dict[tuple[str, str, str], Flow] = {}
         self._plans: dict[str, Node] = {}
-        self._made: dict[str, dict[str, str]] = {}
+        self._made: dict[tuple[str, str], dict[str, str]] = {}
         self._available: dict[str, set[str]] = defaultdict(set)
         self._joined: set[tuple[str, frozenset[str]]] = set()
 
     def made(self, signature_: str) -> dict[str, str]:
         """Where the stream of a signature is produced: its id by site."""
-        before = self.assembly.made.get((self.scope, signature_), {})
-        new = self._made.get(signature_, {})
+        return self._made_in(self.scope, signature_)
+
+    def read(self, signature_: str) -> dict[str, str]:
+        """The same of a source."""
+        return self._made_in(self._source_scope, signature_)
+
+    def _made_in(self, scope: str, signature_: str) -> dict[str, str]:
+        before = self.assembly.made.get((scope, signature_), {})
+        new = self._made.get((scope, signature_), {})
         return {**before, **new} if before and new else before or new
 
     def stream(self, id_: str) -> DeployedStream:
@@ -299,8 +308,8 @@ class Draft:
         assembly.joined |= self._joined
         assembly.usage.add(self.usage)
         assembly.charges.add(self.charge)
-        for signature_, sites in self._made.items():
-            assembly.made.setdefault((self.scope, signature_), {}).update(sites)
+        for key, sites in self._made.items():
+            assembly.made.setdefault(key, {}).update(sites)
         for id_, sites_with_it in self._available.items():
             assembly.available.setdefault(id_, set()).update(sites_with_it)
 
@@ -319,7 +328,10 @@ class Draft:
         covers: tuple[tuple[int, ...], ...] = (),
     ) -> str:
         signature_ = signature(plan)
-        id_ = self._new_id(label if kind is not StreamKind.DERIVED else f"{label}_{signature_[:12]}", site)
+        scope = self.scope if kind is StreamKind.DERIVED else self._source_scope
+        id_ = self._new_id(
+            scope, label if kind is not StreamKind.DERIVED else f"{label}_{signature_[:12]}", site
+        )
         self._streams[id_] = DeployedStream(
             id_,
             signature_,
@@ -346,7 +358,7 @@ class Draft:
         )
         self._operators[id_] = operator
         self._plans[signature_] = plan
-        self._made.setdefault(signature_, {})[site] = id_
+        self._made.setdefault((scope, signature_), {})[site] = id_
         self._available[id_].add(site)
         self.cores += operator.cores
         self.state_bytes += operator.state_bytes
@@ -359,8 +371,8 @@ class Draft:
     def _sources(self, inputs: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(sorted({source for each in inputs for source in self.stream(each).sources}))
 
-    def _new_id(self, label: str, site: str) -> str:
+    def _new_id(self, scope: str, label: str, site: str) -> str:
         """Readable, stable from plan to plan, and unique: by scope, then by site, then by number."""
-        base = f"{self.scope}/{label}" if self.scope else label
+        base = f"{scope}/{label}" if scope else label
         candidates = chain((base, f"{base}@{site}"), (f"{base}@{site}#{number}" for number in count(2)))
         return next(c for c in candidates if c not in self._streams and c not in self.assembly.streams)

@@ -109,8 +109,12 @@ class Shared:
 
 @dataclass(frozen=True)
 class Tree(Shared):
-    """Window aggregates that share partials; their size is that of `cost.sharing.TreeSize`."""
+    """Window aggregates that share partials; their size is that of `cost.sharing.TreeSize`. Those that could
+    share a tree do so if they are of one `part`. `operations_per_s` is what a tree costs by Eq. 1 of the
+    aggregates paper, where every query counts for itself."""
 
+    part: str
+    operations_per_s: float
     rate_rows_per_s: float
     edges_per_s: float
     overlap: float

@@ -107,7 +107,7 @@ class FamilySize:
                 assert_never(self.kind)
 
     def _with_windows(self, aggregates: Sequence[Operator]) -> FamilySize:
-        windows = {each.id: _window(each) for each in aggregates}
+        windows = {each.id: window_of(each) for each in aggregates}
         new = {*windows.values()} - self.windows
         edges = self.edges | {edge for window in new for edge in edges_of(window)}
         groups = [each.output_rows_per_s * windows[each.id].slide_us / MICROSECONDS for each in aggregates]
@@ -133,7 +133,7 @@ def work_alone(joins: Sequence[Operator]) -> JoinWork:
     return JoinWork(taken, kept, joins[0].output_rows_per_s)
 
 
-def _window(aggregate: Operator) -> TickWindow:
+def window_of(aggregate: Operator) -> TickWindow:
     (window,) = aggregate.windows
     assert isinstance(window, TickWindow), aggregate.id
     return window

@@ -24,7 +24,7 @@ from typing import assert_never
 from plait.catalog import Catalog
 from plait.cost.model import CostModel
 from plait.cost.units import DUCKDB, SPARK
-from plait.deployment.deployment import Deployment
+from plait.deployment.deployment import Deployment, SharedJoin, Tree
 from plait.deployment.fragments import Family, Fragment, Input, Result, Way
 from plait.deployment.native_lowering import NotNativeError, is_native, native_stages
 from plait.deployment.row_by_row import RowByRow, row_by_row
@@ -125,7 +125,8 @@ def results_of(deployment: Deployment, catalog: Catalog) -> list[Result]:
     """What the admitted queries are to give, in an order that does not depend on that of their declarations:
     a state goes by it."""
     results = []
-    parts = {query: join.part for join in deployment.joins for query in join.queries}
+    parted: list[Tree | SharedJoin] = [*deployment.trees, *deployment.joins]
+    parts = {query: each.part for each in parted for query in each.queries}
     for query in sorted(deployment.admitted, key=lambda query: query.name.lower()):
         plan = plan_of(deployment, query)
         _check_sources(plan, catalog)
@@ -161,7 +162,7 @@ def in_parts(
         for member in part
     }
     parts = {**given, **parts}
-    return [replace(result, part=parts.get(result.query, "")) for result in results]
+    return [replace(result, part=parts.get(result.query, result.part)) for result in results]
 
 
 def for_spark(deployment: Deployment) -> set[str]:

@@ -28,12 +28,12 @@ from plait.deployment.deployment import (
     StreamKind,
     Tree,
 )
-from plait.deployment.family_sizes import NO_WORK, FamilyKind, FamilySize
+from plait.deployment.family_sizes import NO_WORK, FamilyKind, FamilySize, window_of
 from plait.deployment.native_lowering import is_in_milliseconds, is_native
 from plait.expressions.types import TIMESTAMP
 from plait.plan.nodes import Field, Node, StreamScan, scans_of, sources_of
 from plait.sharing.demands import demands, work_of
-from plait.sharing.families import Families, families
+from plait.sharing.families import NO_PARTS, Families, families
 from plait.sharing.joins import WovenJoin
 from plait.sharing.parts import part_name, parted
 from plait.sharing.patterns import Selection, selection_of
@@ -52,15 +52,18 @@ class _Woven(Protocol):
     def query(self) -> str: ...
 
 
-def woven(deployment: Deployment, catalog: Catalog, cost: CostModel) -> Deployment:
-    """The deployment with its trees, shared joins and selections, and charged for them."""
+def woven(
+    deployment: Deployment, catalog: Catalog, cost: CostModel, parts: Mapping[str, str] = NO_PARTS
+) -> Deployment:
+    """The deployment with its trees, shared joins and selections, and charged for them. `parts` are those of
+    window aggregates that are in several trees, by query."""
     plans = {query.name: plan_of(deployment, query) for query in deployment.admitted}
     needed = {query.name: deployment.operators_of(query) for query in deployment.admitted}
-    found = _found(plans, catalog, cost)
+    found = _found(plans, catalog, cost, parts)
     gathered = {kind: [*_at_sites(kind, members, needed)] for kind, members in _by_kind(found).items()}
     sites = {query: site for each in gathered.values() for site, queries in each for query in queries}
     carried = carriers(needed, sites)
-    family = _Making(deployment, carried, found.joins, cost)
+    family = _Making(deployment, carried, found.joins, parts, cost)
     trees = [family.tree(*each) for each in gathered[FamilyKind.TREE]]
     joins = [family.join(*each) for each in gathered[FamilyKind.JOIN]]
     selections = [family.selection(*each) for each in gathered[FamilyKind.SELECTION]]
@@ -109,9 +112,11 @@ def family_members(
     }
 
 
-def _found(plans: Mapping[str, Node], catalog: Catalog, cost: CostModel) -> Families:
+def _found(
+    plans: Mapping[str, Node], catalog: Catalog, cost: CostModel, parts: Mapping[str, str] = NO_PARTS
+) -> Families:
     """The families of queries, with joins in parts that are worth it in the database."""
-    found = families(plans.items(), whole_scans(plans.values(), catalog))
+    found = families(plans.items(), whole_scans(plans.values(), catalog), parts=parts)
     found.joins = [part for alike in found.joins for part in parted(alike, cost).values()]
     return found
 
@@ -208,17 +213,27 @@ class _Making:
         deployment: Deployment,
         carried: Mapping[str, str],
         joins: Sequence[Sequence[WovenJoin]],
+        parts: Mapping[str, str],
         cost: CostModel,
     ) -> None:
         self._unit_costs = deployment.unit_costs
         self._carried = carried
         self._joining = {member.query: member for join in joins for member in join}
-        self._parts = {member.query: part_name(join) for join in joins for member in join}
+        self._parts = {
+            **parts,
+            **{member.query: part_name(join) for join in joins for member in join},
+        }
         self._cost = cost
 
     def tree(self, site: str, needed: _Needed) -> Tree:
         size = _size(FamilyKind.TREE, needed)
-        return Tree(*self._common(site, needed, size), **asdict(size.size))
+        overlap = sum(map(_overlap, needed.values()))
+        return Tree(
+            *self._common(site, needed, size),
+            part=self._parts.get(next(iter(needed)), ""),
+            operations_per_s=size.size.rate_rows_per_s + size.size.edges_per_s * overlap,
+            **asdict(size.size),
+        )
 
     def join(self, site: str, needed: _Needed) -> SharedJoin:
         work = work_of(demands([self._joining[query] for query in needed], self._cost))
@@ -252,6 +267,13 @@ class _Making:
             reading_cores(size.size.rate_rows_per_s, self._unit_costs),
             fsum(each for id_, each in cores.items() if self._carried.get(id_) in needed),
         )
+
+
+def _overlap(operators: Sequence[Operator]) -> float:
+    """In how many windows of a query a moment is."""
+    (aggregate,) = FamilyKind.TREE.own(operators)
+    window = window_of(aggregate)
+    return window.range_us / window.slide_us
 
 
 def _size(kind: FamilyKind, needed: _Needed, work: JoinWork = NO_WORK) -> FamilySize:

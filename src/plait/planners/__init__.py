@@ -8,15 +8,14 @@ from types import MappingProxyType
 from plait.planners.base import Planner
 from plait.planners.independent import IndependentPlanner
 from plait.planners.plait import PlaitPlanner
+from plait.planners.weaving import OPTIMIZERS
+from plait.planners.weaving.planner import WeavingPlanner
 
 DEFAULT_PLANNER = PlaitPlanner.name
 
-PLANNERS: Mapping[str, Planner] = MappingProxyType(
-    {
-        planner.name: planner
-        for planner in (
-            PlaitPlanner(),
-            IndependentPlanner(),
-        )
-    }
+_ALL: tuple[Planner, ...] = (
+    PlaitPlanner(),
+    IndependentPlanner(),
+    *(WeavingPlanner(name, optimizer) for name, optimizer in OPTIMIZERS.items()),
 )
+PLANNERS: Mapping[str, Planner] = MappingProxyType({planner.name: planner for planner in _ALL})

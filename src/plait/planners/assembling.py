@@ -2,8 +2,8 @@
 
 Placement is simple and legal, not yet optimised. Sources are read at home. `NEAR_INPUTS`: an operator runs
 where its inputs are if they are all at one site, else at the site that wants the query (or, if none does,
-where the largest of them is). `AT_QUERY`: everything but the sources runs at the site that wants the query;
-it is the way out when a site near the inputs is full.
+where the largest of them is). `AT_SITE`: everything but the sources runs at one site; that of the query is
+the way out when a site near the inputs is full.
 
 A stream that exists already in the query's scope is used again instead of computed again: always where the
 operator would run anyway, and from other sites too if `Reuse.ANYWHERE` is asked for.
@@ -27,7 +27,7 @@ JoinOrders: TypeAlias = Callable[[Join, Draft], Order]
 
 class Placement(Enum):
     NEAR_INPUTS = auto()
-    AT_QUERY = auto()
+    AT_SITE = auto()
 
 
 class Reuse(Enum):
@@ -36,7 +36,8 @@ class Reuse(Enum):
 
 
 class QueryAssembler:
-    """Adds to a draft what a query needs. `wanted_at` is the site that wants it, if one does."""
+    """Adds to a draft what a query needs. `wanted_at` is the site that wants it, if one does, and `at` where
+    it is computed, if that is given. Sources may have a scope of their own."""
 
     def __init__(
         self,
@@ -45,17 +46,20 @@ class QueryAssembler:
         space: Space,
         *,
         scope: str,
+        source_scope: str | None = None,
         wanted_at: str | None,
+        at: str | None = None,
         placement: Placement,
         reuse: Reuse,
         join_orders: JoinOrders,
     ) -> None:
-        self.draft = Draft(assembly, scope)
+        self.draft = Draft(assembly, scope, source_scope)
         self._catalog = catalog
         self._network = assembly.network
         self._cost = assembly.cost
         self._space = space
         self._wanted_at = wanted_at
+        self._at = at or wanted_at or assembly.network.default_site
         self._placement = placement
         self._reuse = reuse
         self._join_orders = join_orders
@@ -99,7 +103,7 @@ class QueryAssembler:
     def _scan(self, scan: StreamScan | TableScan) -> str:
         whole = whole_scan(scan, self._catalog)
         home = self._network.home_of(relation_of(scan, self._catalog))
-        source = self.draft.made(signature(whole)).get(home) or self.draft.add_source(scan, whole, home)
+        source = self.draft.read(signature(whole)).get(home) or self.draft.add_source(scan, whole, home)
         if whole == scan:
             return source
         return self.draft.add_pruned_source(scan, source, self._site(scan))
@@ -123,8 +127,8 @@ class QueryAssembler:
         return self._sites[node]
 
     def _choose_site(self, node: Node) -> str:
-        if self._placement is Placement.AT_QUERY:
-            return self._wanted_at or self._network.default_site
+        if self._placement is Placement.AT_SITE:
+            return self._at
         if isinstance(node, StreamScan | TableScan):
             return self._network.home_of(relation_of(node, self._catalog))
         inputs = [input_of(each).stream for each in node.inputs]

@@ -91,7 +91,9 @@ class Planner(Protocol):
     """Every planner has one name everywhere, and says what it can plan, and whether queries then run
     together."""
 
-    name: ClassVar[str]
+    @property
+    def name(self) -> str: ...
+
     shares: ClassVar[bool]
     features: ClassVar[frozenset[PlannerFeature]]
 

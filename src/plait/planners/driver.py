@@ -8,7 +8,7 @@ gets wrong, an exception included, ends in an `InternalError` that names it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -114,11 +114,14 @@ def plan(workload: Workload, planner: str = DEFAULT_PLANNER, **options: Unpack[O
 
 
 def compare(
-    workload: Workload, planners: Sequence[str] = tuple(PLANNERS), **options: Unpack[Options]
+    workload: Workload, planners: Sequence[str] | None = None, **options: Unpack[Options]
 ) -> list[PlanReport]:
-    """Plan one workload with several planners, under the same statistics and costs."""
-    chosen = [find_planner(name) for name in planners]
+    """Plan one workload with several planners, all that can unless named, under the same statistics and
+    costs."""
     canonical = canonical_workload(workload)
+    if planners is None:
+        planners = _able(_needed(canonical, options.get("current")))
+    chosen = [find_planner(name) for name in planners]
     known = declared(workload.catalog)
     statistics = options.get("statistics")
     if statistics is not None:
@@ -189,22 +192,32 @@ def run(
 
 
 def _check_features(planner: Planner, workload: Workload, context: PlanningContext) -> None:
+    needed = _needed(workload, context.current)
+    for feature, where in needed.items():
+        if feature not in planner.features:
+            able = _able(needed)
+            raise UnsupportedError(
+                "planner-feature",
+                f"the planner `{planner.name}` cannot plan {feature} ({where})",
+                hint=f"use {' or '.join(f'`{name}`' for name in able)}" if able else "",
+            )
+
+
+def _needed(workload: Workload, current: Deployment | None) -> dict[PlannerFeature, str]:
+    """What a planner has to know, and where that is."""
     needed: dict[PlannerFeature, str] = {}
     for query in workload.queries.values():
         for feature in _features_of(query.plan):
             needed.setdefault(feature, f"query `{query.name}`")
     if len(workload.catalog.sites) > 1:
         needed[PlannerFeature.SEVERAL_SITES] = "the catalog"
-    if context.current is not None:
+    if current is not None:
         needed[PlannerFeature.REPLANNING] = "the current deployment"
-    for feature, where in needed.items():
-        if feature not in planner.features:
-            able = [name for name, other in PLANNERS.items() if needed.keys() <= other.features]
-            raise UnsupportedError(
-                "planner-feature",
-                f"the planner `{planner.name}` cannot plan {feature} ({where})",
-                hint=f"use {' or '.join(f'`{name}`' for name in able)}" if able else "",
-            )
+    return needed
+
+
+def _able(needed: Collection[PlannerFeature]) -> list[str]:
+    return [name for name, planner in PLANNERS.items() if planner.features.issuperset(needed)]
 
 
 def _features_of(plan_: Node) -> Iterator[PlannerFeature]:

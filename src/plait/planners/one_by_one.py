@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 from plait.cost.network import Network
 from plait.deployment.assembly import Assembly, Draft, UnreachableError
@@ -22,8 +23,17 @@ from plait.planners.base import PlanningContext, PlanningResult, PlanningStatus
 from plait.planners.join_order import Order, longest_existing, smallest_first
 from plait.workload import Query, Workload
 
+
+class TreePlace(NamedTuple):
+    """The tree of windows that a query is in, by the name of its part, and the site where that is."""
+
+    part: str
+    site: str
+
+
 NO_FAMILIES: Mapping[str, Member] = MappingProxyType({})
 NO_REFUSALS: Mapping[str, str] = MappingProxyType({})
+NO_PLACES: Mapping[str, TreePlace] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -41,10 +51,11 @@ def plan_one_by_one(
     share: bool,
     families: Mapping[str, Member] = NO_FAMILIES,
     refused: Mapping[str, str] = NO_REFUSALS,
+    places: Mapping[str, TreePlace] = NO_PLACES,
 ) -> PlanningResult:
     """`families` are those of queries, by name, that are charged as such; `refused` says why queries, by
-    name, are out of the question."""
-    planning = _Planning(context, share, families)
+    name, are out of the question; `places` are where some are computed: they share what is of their tree."""
+    planning = _Planning(context, share, families, places)
     queries: list[DeployedQuery] = []
     in_time = True
     for done, query in enumerate(workload.queries.values()):
@@ -65,11 +76,18 @@ def plan_one_by_one(
 
 
 class _Planning:
-    def __init__(self, context: PlanningContext, share: bool, families: Mapping[str, Member]) -> None:
+    def __init__(
+        self,
+        context: PlanningContext,
+        share: bool,
+        families: Mapping[str, Member],
+        places: Mapping[str, TreePlace],
+    ) -> None:
         charges = Charges(context.cost.unit_costs, families)
         self.assembly = Assembly(Network(context.catalog), context.cost, charges)
         self._context = context
         self._share = share
+        self._places = places
         self._orders: dict[Join, Order] = {}
 
     def add(self, query: Query) -> DeployedQuery:
@@ -95,6 +113,9 @@ class _Planning:
 
     def _alternatives(self, query: Query) -> Iterator[Alternative | UnreachableError]:
         """The best first, as far as that is known without asking what fits."""
+        if query.name in self._places:
+            yield self._try(query, Placement.AT_SITE)
+            return
         plain = self._try(query, Placement.NEAR_INPUTS)
         if self._share and isinstance(plain, Alternative) and self._has_choice(query):
             reusing = self._try(query, Placement.NEAR_INPUTS, Reuse.ANYWHERE)
@@ -102,7 +123,7 @@ class _Planning:
                 yield reusing
         yield plain
         if len(self.assembly.network.sites) > 1:
-            yield self._try(query, Placement.AT_QUERY)
+            yield self._try(query, Placement.AT_SITE)
 
     def _has_choice(self, query: Query) -> bool:
         """Whether reuse can mean more than taking what is in place: other sites, or other orders of joins."""
@@ -113,12 +134,15 @@ class _Planning:
     def _try(
         self, query: Query, placement: Placement, reuse: Reuse = Reuse.IN_PLACE
     ) -> Alternative | UnreachableError:
+        place = self._places.get(query.name)
         assembler = QueryAssembler(
             self._context.catalog,
             self.assembly,
             self._context.space,
-            scope="" if self._share else query.name,
+            scope=("" if self._share else query.name) if place is None else place.part,
+            source_scope="" if self._share else None,
             wanted_at=self._site(query),
+            at=None if place is None else place.site,
             placement=placement,
             reuse=reuse,
             join_orders=self._own_order if reuse is Reuse.IN_PLACE else self._reusing_order,

@@ -26,7 +26,6 @@ pairs that could be the best by that.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +35,7 @@ from plait.planners.weaving.problem import WeavingProblem
 from plait.planners.weaving.ties import equal_to_greatest, is_less
 from plait.windows.edge_classes import Integers, Numbers
 
-NO_MATTER_HOW_MANY = sys.maxsize
+NO_MATTER_HOW_MANY = 10**18
 
 # So many pairs of a tree are counted at once, those that may gain most: it takes two or three times as long
 # as one.
