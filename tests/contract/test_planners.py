@@ -20,6 +20,7 @@ from plait.planners import PLANNERS, driver
 from plait.planners.base import PlannerFeature, PlanningStatus
 from plait.planners.driver import PlanReport
 from plait.planners.weaving import OPTIMIZERS
+from plait.planners.window_trees import OPTIMIZERS as NAMES
 from plait.workload import Workload
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -270,6 +271,11 @@ def test_what_a_planner_cannot_plan_is_refused_by_name(planner: str) -> None:
         pytest.skip("plans on top of a running deployment")
     with pytest.raises(UnsupportedError, match=f"`{planner}` cannot plan"):
         driver.plan(workload(usual(planner)), planner, current=report.deployment)
+
+
+def test_every_optimizer_of_windows_is_a_planner() -> None:
+    assert [*NAMES] == [*OPTIMIZERS]
+    assert {*NAMES} <= PLANNERS.keys()
 
 
 @pytest.mark.parametrize("planner", OPTIMIZERS)

@@ -8,14 +8,13 @@ from types import MappingProxyType
 from plait.planners.base import Planner
 from plait.planners.independent import IndependentPlanner
 from plait.planners.plait import PlaitPlanner
-from plait.planners.weaving import OPTIMIZERS
-from plait.planners.weaving.planner import WeavingPlanner
+from plait.planners.window_trees import OPTIMIZERS, WindowTreePlanner
 
 DEFAULT_PLANNER = PlaitPlanner.name
 
 _ALL: tuple[Planner, ...] = (
     PlaitPlanner(),
     IndependentPlanner(),
-    *(WeavingPlanner(name, optimizer) for name, optimizer in OPTIMIZERS.items()),
+    *map(WindowTreePlanner, OPTIMIZERS),
 )
 PLANNERS: Mapping[str, Planner] = MappingProxyType({planner.name: planner for planner in _ALL})

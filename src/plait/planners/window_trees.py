@@ -19,16 +19,31 @@ from plait.cost.network import Network
 from plait.deployment.weaving import whole_scans, woven
 from plait.planners.base import PlannerFeature, PlanningContext, PlanningResult
 from plait.planners.one_by_one import TreePlace, plan_one_by_one
-from plait.planners.weaving.optimizers import Optimizer
-from plait.planners.weaving.problem import WeavingProblem
 from plait.sharing.families import families
 from plait.sharing.parts import part_name
 from plait.space import stream_of
 from plait.workload import Workload
 
+# `weaving.OPTIMIZERS` has them; that loads numpy, which who asks for other planners does not wait for.
+OPTIMIZERS = (
+    "g-rand",
+    "g-rr",
+    "g-tl",
+    "w-rand",
+    "w-rr",
+    "w-tl",
+    "w-tn",
+    "w-i",
+    "wg-rand",
+    "wg-rr",
+    "wg-tl",
+    "wg-tn",
+    "wg-i",
+)
+
 
 @dataclass(frozen=True)
-class WeavingPlanner:
+class WindowTreePlanner:
     """One of the optimizers, by its name in the paper."""
 
     shares: ClassVar[bool] = True
@@ -37,7 +52,6 @@ class WeavingPlanner:
     )
 
     name: str
-    optimizer: Optimizer
 
     def plan(self, workload: Workload, context: PlanningContext) -> PlanningResult:
         places = dict(self._places(workload, context))
@@ -46,12 +60,15 @@ class WeavingPlanner:
         return replace(result, deployment=woven(result.deployment, context.catalog, context.cost, parts))
 
     def _places(self, workload: Workload, context: PlanningContext) -> Iterator[tuple[str, TreePlace]]:
+        from plait.planners import weaving
+
+        optimizer = weaving.OPTIMIZERS[self.name]
         sites = [*Network(context.catalog).sites]
         plans = {query.name: stream_of(query.plan) for query in workload.queries.values()}
         for members in families(plans.items(), whole_scans(plans.values(), context.catalog)).aggregates:
             rate = context.cost.source_size(members[0].key.scan).rate_rows_per_s
-            problem = WeavingProblem(tuple(member.window for member in members), len(sites), rate)
-            plan = self.optimizer(problem, context.seed)
+            windows = tuple(member.window for member in members)
+            plan = optimizer(weaving.WeavingProblem(windows, len(sites), rate), context.seed)
             for tree in plan.trees:
                 own = [members[query] for query in tree.queries]
                 part = part_name(own) if len(plan.trees) > 1 else ""
