@@ -200,7 +200,7 @@ class Improvement:
         # What it costs there to have these edges.
         entry = edges_there * now.place_overlap[into] - now.work(into)
         entry += np.where(into == EMPTY, now.rate, 0.0)
-        is_open = self._closed_until[into][:, edge_sets].T <= self._step
+        is_open = self._step >= self._closed_until[into][:, edge_sets].T
         is_open &= places[:, None] != into
         is_open &= ~(is_whole_tree & (into == EMPTY) & (node == into_node))
 
