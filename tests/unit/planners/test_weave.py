@@ -1,5 +1,5 @@
-"""`weave`: plans are whole, never worse than those of the paper's optimizers, and close to the best that there
-are; no plan costs less than the bounds."""
+"""`weave`: plans are whole, never worse than those of the paper's optimizers, and close to the best ones; no
+plan costs less than the bounds."""
 
 from __future__ import annotations
 
