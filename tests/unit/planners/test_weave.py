@@ -22,7 +22,7 @@ from plait.planners.weaving import (
     plan_weave,
     weave,
 )
-from plait.planners.weaving.bounds import max_cost_bound, total_cost_bound
+from plait.planners.weaving.bounds import least_total_cost, max_cost_bound, total_cost_bound
 from plait.planners.weaving.weave import max_cost_at
 
 FEW_STEPS = 60
@@ -76,6 +76,7 @@ def test_bounds_are_not_above_the_best_plan_nor_this_above_what_is_found(
     total = plan_weave(problem, 0, Preference.TOTAL, FEW_STEPS, speeds)
     balance = plan_weave(problem, 0, Preference.BALANCE, FEW_STEPS, speeds)
     assert total_cost_bound(problem) <= least_total
+    assert least_total_cost(problem) == pytest.approx(least_total, rel=1e-9)
     assert least_total <= total.total_cost * (1 + 1e-9)
     assert max_cost_bound(problem, speeds) <= least_max
     assert least_max <= max_cost_at(balance, speeds) * (1 + 1e-9)
@@ -137,6 +138,12 @@ def test_where_problems_are_large_not_all_plan_first(monkeypatch: pytest.MonkeyP
         plan = plan_weave(problem, 0, steps=40)
         check_plan(plan, problem)
         assert plan.max_cost < OPTIMIZERS["wg-tn"](problem, 0).max_cost
+
+
+def test_the_least_total_of_many_edge_sets_is_not_computed() -> None:
+    windows = tuple(in_seconds(slide, slide) for slide in range(2, 18))
+    assert least_total_cost(WeavingProblem(windows, 2, 1.0)) is None
+    assert least_total_cost(WeavingProblem((), 2, 1.0)) == 0
 
 
 def test_names() -> None:
