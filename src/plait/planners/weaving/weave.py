@@ -56,8 +56,8 @@ ONE = ("wg-tn",)
 # What the total counts for in the search, where the dearest node is what matters.
 TOTAL_FOR_BALANCE = 0.02
 
-# Where slides are so entangled that an edge rate takes very long, a step counts for so many.
-STEPS_IF_ENTANGLED = 40
+# Where slides are so entangled that an edge rate takes very long, steps and sizes count so many times.
+ENTANGLED = 40
 
 
 class Preference(StrEnum):
@@ -107,7 +107,7 @@ def plan_weave(
 
     best = min(planned.values(), key=value)
     if not problem.unions.are_quick:
-        steps //= STEPS_IF_ENTANGLED
+        steps //= ENTANGLED
     if steps:
         random = Random(seed)
         if preference is Preference.TOTAL:
@@ -126,7 +126,7 @@ def max_cost_at(plan: WeavingPlan, speeds: Sequence[float] | Numbers) -> float:
 
 
 def _first_planned(problem: WeavingProblem) -> Sequence[str]:
-    size = len(problem.items) * len(problem.edge_sets)
+    size = len(problem.items) * len(problem.edge_sets) * (1 if problem.unions.are_quick else ENTANGLED)
     if size <= MOST_FOR_ALL:
         return tuple(OPTIMIZERS)
     return SOME if size <= MOST_FOR_SOME else ONE
