@@ -86,7 +86,25 @@ class _Merge(NamedTuple):
 _Change = _Shift | _Relocation | _Exchange | _Merge
 _Proposal = tuple[float, _Change]
 
-Truths = NDArray[np.bool_]
+_Truths = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class _Shifts:
+    """All that are looked at in one step: parts are rows, what they may go into are columns.
+
+    `entry` is what it costs there to have the part's edges, before any of its items come.
+    """
+
+    places: Integers
+    edge_sets: Integers
+    into: Integers
+    node: Integers
+    into_node: Integers
+    is_whole_tree: _Truths
+    edges_there: Numbers
+    entry: Numbers
+    is_open: _Truths
 
 
 class Improvement:
@@ -186,84 +204,71 @@ class Improvement:
         return self._smooth_value(total, np.maximum(self._sum + more, 0.0))
 
     def _shifts(self) -> list[_Proposal]:
+        now = self._now
+        shifts = self._all_shifts()
+        if shifts is None:
+            return []
+        proposals: list[_Proposal] = []
+        whole = np.full(shifts.entry.shape, np.inf)
+        compared = [(whole, self._values_of_whole_parts(shifts))]
+        if self._goal.of_max and len(now.node_costs) > 1:
+            compared.append(self._values_of_some_items(shifts))
+        for overlaps, values in compared:
+            row, column = divmod(first_least(values.ravel()), len(shifts.into))
+            if np.isfinite(values[row, column]):
+                shift = _Shift(
+                    int(shifts.places[row]),
+                    int(shifts.edge_sets[row]),
+                    int(shifts.into[column]),
+                    int(shifts.into_node[0, column]),
+                    float(overlaps[row, column]),
+                )
+                proposals.append((float(values[row, column]), shift))
+        return proposals
+
+    def _all_shifts(self) -> _Shifts | None:
         now, trees = self._now, self._now.trees()
         places, edge_sets = self._some_parts(trees)
         if not len(places):
-            return []
-        # Parts are rows, what they may go into are columns.
+            return None
         cheapest = np.argsort(now.node_costs, kind="stable")[:NEW_TREES]
         into = np.concatenate([trees, np.full(len(cheapest), EMPTY)])
         node = now.place_node[places][:, None]
         into_node = np.concatenate([now.place_node[trees], cheapest])[None, :]
         is_whole_tree = (np.count_nonzero(now.part_sizes[places], axis=1) == 1)[:, None]
         edges_there = now.edges_with[into][:, edge_sets].T
-        # What it costs there to have these edges.
         entry = edges_there * now.place_overlap[into] - now.work(into)
         entry += np.where(into == EMPTY, now.rate, 0.0)
         is_open = self._step >= self._closed_until[into][:, edge_sets].T
         is_open &= places[:, None] != into
         is_open &= ~(is_whole_tree & (into == EMPTY) & (node == into_node))
+        return _Shifts(places, edge_sets, into, node, into_node, is_whole_tree, edges_there, entry, is_open)
 
-        compared = [self._whole_parts(places, edge_sets, node, into_node, entry, edges_there, is_whole_tree)]
-        overlaps = [np.full(entry.shape, np.inf)]
-        compared[0][~is_open] = np.inf
-        if self._goal.of_max and len(now.node_costs) > 1:
-            several = (now.part_sizes[places, edge_sets] > 1)[:, None]
-            is_open &= several & (node != into_node)
-            some, values = self._some_items(places, edge_sets, node, into_node, entry, edges_there, is_open)
-            overlaps.append(some)
-            compared.append(values)
-        proposals: list[_Proposal] = []
-        for values, overlap in zip(compared, overlaps, strict=True):
-            row, column = divmod(first_least(values.ravel()), len(into))
-            if np.isfinite(values[row, column]):
-                shift = _Shift(
-                    int(places[row]),
-                    int(edge_sets[row]),
-                    int(into[column]),
-                    int(into_node[0, column]),
-                    float(overlap[row, column]),
-                )
-                proposals.append((float(values[row, column]), shift))
-        return proposals
-
-    def _whole_parts(
-        self,
-        places: Integers,
-        edge_sets: Integers,
-        node: Integers,
-        into_node: Integers,
-        entry: Numbers,
-        edges_there: Numbers,
-        is_whole_tree: Truths,
-    ) -> Numbers:
-        now = self._now
-        overlap = now.part_overlap[places, edge_sets][:, None]
+    def _values_of_whole_parts(self, shifts: _Shifts) -> Numbers:
+        now, places = self._now, shifts.places
+        overlap = now.part_overlap[places, shifts.edge_sets][:, None]
         overlap_left = now.place_overlap[places][:, None] - overlap
-        left = now.edges_without[places, edge_sets][:, None] * overlap_left
-        less = left - now.work(places)[:, None] - np.where(is_whole_tree, now.rate, 0.0)
-        return self._values(node, into_node, less, entry + edges_there * overlap)
+        left = now.edges_without[places, shifts.edge_sets][:, None] * overlap_left
+        less = left - now.work(places)[:, None] - np.where(shifts.is_whole_tree, now.rate, 0.0)
+        more = shifts.entry + shifts.edges_there * overlap
+        values = self._values(shifts.node, shifts.into_node, less, more)
+        values[~shifts.is_open] = np.inf
+        return values
 
-    def _some_items(
-        self,
-        places: Integers,
-        edge_sets: Integers,
-        node: Integers,
-        into_node: Integers,
-        entry: Numbers,
-        edges_there: Numbers,
-        is_open: Truths,
-    ) -> tuple[Numbers, Numbers]:
+    def _values_of_some_items(self, shifts: _Shifts) -> tuple[Numbers, Numbers]:
         """For how much overlap both nodes would cost the same, and the values of that."""
-        now = self._now
+        now, places = self._now, shifts.places
+        node, into_node, entry, edges_there = shifts.node, shifts.into_node, shifts.entry, shifts.edges_there
         edges_here = now.place_edges[places][:, None]
         slower, slower_there = now.inverse_speeds[node], now.inverse_speeds[into_node]
         apart = now.node_costs[node] - now.node_costs[into_node] - entry * slower_there
-        some = apart / (edges_here * slower + edges_there * slower_there)
-        is_open = is_open & (some > 0) & (some < now.part_overlap[places, edge_sets][:, None])
+        some: Numbers = apart / (edges_here * slower + edges_there * slower_there)
+        is_open = shifts.is_open & (node != into_node)
+        is_open &= (now.part_sizes[places, shifts.edge_sets] > 1)[:, None]
+        is_open &= (some > 0) & (some < now.part_overlap[places, shifts.edge_sets][:, None])
         rows, columns = np.nonzero(is_open)
-        values = np.full(entry.shape, np.inf)
         overlap = some[rows, columns]
+        values = np.full(entry.shape, np.inf)
         values[rows, columns] = self._values(
             node[rows, 0],
             into_node[0, columns],
