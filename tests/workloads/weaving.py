@@ -2,11 +2,13 @@
 
 Rational numbers, a bit set over the common multiple of all slides, every pair looked at in every step, and
 no query put together with an equal one beforehand. Far too slow for anything but comparing plans.
+
+And what plans are checked by: problems, all plans of a small one, and that a plan is one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -14,11 +16,36 @@ from itertools import combinations
 from math import lcm
 from random import Random
 
-from tests.workloads.windows import US_PER_S
+import pytest
+from hypothesis import strategies as st
+from tests.workloads.windows import US_PER_S, in_seconds, tick_windows
 
 from plait.plan.nodes import TickWindow
+from plait.planners.weaving import WeavingPlan, WeavingProblem
+from plait.windows.edge_rate import edge_rate_per_s
+from plait.windows.tree_cost import plan_cost, tree_cost
 
 TOLERANCE = Fraction(1, 10**9)
+
+# Few slides, so that many windows have edges in common, and gains are equal. Rates in and out of proportion
+# to edges.
+SECONDS = st.sampled_from([1, 2, 3, 4, 5, 6, 8, 9, 10, 12]).map(lambda slide: slide * 1_000_000)
+WINDOWS = st.lists(
+    st.one_of(
+        st.builds(lambda slide, times: TickWindow(slide * times, slide), SECONDS, st.integers(1, 4)),
+        tick_windows(st.sampled_from([1, 2, 3, 4, 6, 8, 12])).map(
+            lambda w: in_seconds(w.range_us, w.slide_us, w.offset_us)
+        ),
+    ),
+    min_size=1,
+    max_size=10,
+)
+PROBLEMS = st.builds(
+    WeavingProblem,
+    WINDOWS.map(tuple),
+    nodes=st.integers(1, 5),
+    rate_rows_per_s=st.sampled_from([0.0, 0.25, 0.5, 1.0, 3.0, 10.0, 1_000.0]),
+)
 
 Tree = list[int]  # queries
 Node = list[Tree]
@@ -235,3 +262,53 @@ REFERENCES: dict[str, Callable[[Reference], list[Node]]] = {
     "w-i:random-start": lambda reference: reference.inserted("w", start="random"),
     "wg-i:random-start": lambda reference: reference.inserted("wg", start="random"),
 }
+
+
+def check_plan(plan: WeavingPlan, problem: WeavingProblem) -> None:
+    """A partition of the queries on nodes that there are; numbers that follow from it."""
+    assert sorted(query for tree in plan.trees for query in tree.queries) == list(range(len(problem.windows)))
+    assert all(tree.queries and 0 <= tree.node < problem.nodes for tree in plan.trees)
+    windows = [[problem.windows[query] for query in tree.queries] for tree in plan.trees]
+    for tree, own in zip(plan.trees, windows, strict=True):
+        assert tree.edges_per_s == pytest.approx(float(edge_rate_per_s(own)), rel=1e-12)
+        assert tree.cost == pytest.approx(float(tree_cost(own, problem.rate_rows_per_s)), rel=1e-12)
+    total = float(plan_cost(windows, problem.rate_rows_per_s))
+    assert plan.total_cost == pytest.approx(total, rel=1e-12)
+    assert plan.max_cost == max(plan.node_costs)
+
+
+def all_node_costs(problem: WeavingProblem, speeds: Sequence[float]) -> Iterator[list[float]]:
+    """What nodes cost in each plan that there is. Of nodes of equal speed that have nothing yet, only the
+    first is tried for a tree."""
+    known: dict[tuple[int, ...], float] = {}
+
+    def cost(tree: tuple[int, ...]) -> float:
+        if tree not in known:
+            known[tree] = float(tree_cost([problem.windows[q] for q in tree], problem.rate_rows_per_s))
+        return known[tree]
+
+    def placed(costs: Sequence[float], nodes: list[float]) -> Iterator[list[float]]:
+        if not costs:
+            yield nodes
+            return
+        empty_of: set[float] = set()
+        for node, load in enumerate(nodes):
+            if load == 0.0:
+                if speeds[node] in empty_of:
+                    continue
+                empty_of.add(speeds[node])
+            yield from placed(costs[1:], [*nodes[:node], load + costs[0], *nodes[node + 1 :]])
+
+    for trees in _partitions(list(range(len(problem.windows)))):
+        yield from placed([cost(tree) for tree in trees], [0.0] * problem.nodes)
+
+
+def _partitions(queries: list[int]) -> Iterator[list[tuple[int, ...]]]:
+    if not queries:
+        yield []
+        return
+    first, rest = queries[0], queries[1:]
+    for trees in _partitions(rest):
+        yield [(first,), *trees]
+        for place, tree in enumerate(trees):
+            yield [*trees[:place], (first, *tree), *trees[place + 1 :]]

@@ -6,7 +6,8 @@ compared, kept and passed on freely; a union never changes. Asked for are
 
 - the rate of one union;
 - of one union together with each of the edge sets, all at once: what weaving a query into a tree makes of it;
-- of one union together with each of many others, all at once: what weaving two trees makes of them.
+- of one union together with each of many others, all at once: what weaving two trees makes of them;
+- of one union without each of some of its edge sets, all at once: what taking queries out of a tree leaves.
 
 Rates are floats, right to about 1e-14. They come from `windows.edge_classes`; where slides are so entangled
 that these would be too many, from `windows.edge_rate`, one by one.
@@ -16,6 +17,7 @@ Members are the bits of an integer: bit i is edge set i.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
@@ -88,6 +90,16 @@ class EdgeUnions:
         """For each of the other unions: the rate of the union and it."""
         return self._rates.with_unions(union, others)
 
+    def rates_without(self, union: int, edge_sets: Integers) -> Numbers:
+        """For each of the edge sets: the rate of the union's other members."""
+        return self._rates.without_edge_sets(np.array(list(_bits(self._members[union]))), edge_sets)
+
+    @property
+    def are_quick(self) -> bool:
+        """Whether a rate takes microseconds. Where slides are too entangled for that, it takes up to a
+        thousand times as long."""
+        return isinstance(self._rates, _RatesByClasses)
+
     def _keep(self, members: int, rate_per_s: float) -> int:
         number = len(self._members)
         self._numbers[members] = number
@@ -108,6 +120,8 @@ class _Rates(Protocol):
     def with_each_edge_set(self, union: int, rate_per_s: float) -> Numbers: ...
 
     def with_unions(self, union: int, others: Integers) -> Numbers: ...
+
+    def without_edge_sets(self, members: Integers, edge_sets: Integers) -> Numbers: ...
 
 
 class _RatesByClasses:
@@ -148,6 +162,16 @@ class _RatesByClasses:
     def with_unions(self, union: int, others: Integers) -> Numbers:
         return self._rates_per_s(others, self._rows[union])
 
+    def without_edge_sets(self, members: Integers, edge_sets: Integers) -> Numbers:
+        # What is before a member, and what is after it, and so all others.
+        rows = self._rows[members]
+        before, after = np.zeros_like(rows), np.zeros_like(rows)
+        np.bitwise_or.accumulate(rows[:-1], axis=0, out=before[1:])
+        after[:-1] = np.bitwise_or.accumulate(rows[:0:-1], axis=0)[::-1]
+        others = (before | after)[np.searchsorted(members, edge_sets)]
+        rates: Numbers = self._classes.rates_per_s(others)
+        return rates
+
     def _rates_per_s(self, unions: Integers, more: Words) -> Numbers:
         step = max(1, _BATCH_WORDS // self._classes.words)
         parts = [
@@ -187,6 +211,14 @@ class _RatesOfSets:
     def with_unions(self, union: int, others: Integers) -> Numbers:
         own = self._unions[union]
         return np.array([self._rate_per_s(own | self._unions[other]) for other in others], dtype=np.float64)
+
+    def without_edge_sets(self, members: Integers, edge_sets: Integers) -> Numbers:
+        times = Counter(edge for member in members for edge in self._edge_sets[member])
+        rates = []
+        for edge_set in edge_sets:
+            left = times - Counter(self._edge_sets[edge_set])
+            rates.append(self._rate_per_s(frozenset(left)))
+        return np.array(rates, dtype=np.float64)
 
     def _add(self, union: frozenset[Progression]) -> float:
         self._unions.append(union)

@@ -11,6 +11,7 @@ import pytest
 
 from plait.benchmarks.aggregates_paper import paper
 from plait.benchmarks.aggregates_paper.benchmark import AggregatesPaperBenchmark
+from plait.benchmarks.aggregates_paper.own import AMBITIONS, never_worse_fraction
 from plait.benchmarks.aggregates_paper.standings import Measure, Result, quality, results, standing
 from plait.benchmarks.aggregates_paper.trials import CONTESTANTS, trials
 from plait.benchmarks.aggregates_paper.workload import Configuration, Slides, configurations, windows
@@ -84,6 +85,14 @@ def test_results_are_averages_of_runs() -> None:
     assert result.costs[Measure.MAX_COST]["g-tl"] == pytest.approx(sum(costs) / 2)
 
 
+def test_plans_that_are_worse_are_counted() -> None:
+    (trial,) = trials(FEW[:1], (1,), processes=1)
+    assert never_worse_fraction([trial]) == 1.0
+    worse = replace(trial.outcomes["weave-total"], total_cost=1e9)
+    outcomes = {**trial.outcomes, "weave-total": worse}
+    assert never_worse_fraction([replace(trial, outcomes=outcomes)]) == pytest.approx(2 / 3)
+
+
 def test_the_document_has_figures_beside_the_papers_and_claims() -> None:
     steps: list[str] = []
     report = AggregatesPaperBenchmark(FEW, processes=1).run(quick=True, observer=steps.append)
@@ -96,6 +105,10 @@ def test_the_document_has_figures_beside_the_papers_and_claims() -> None:
     assert 0 <= figures["table_3_max_cost_wg_i_best_share"] <= 1
     assert figures["table_4_w_tl_plan_seconds_mean_of_paper"] == 12.6
     assert {f"total_cost_{name.replace('-', '_')}_over_best13_mean" for name in OPTIMIZERS} <= figures.keys()
+    assert {ambition.key for ambition in AMBITIONS} <= figures.keys()
+    assert figures["weave_never_worse_fraction"] == 1.0
+    assert figures["weave_total_total_over_bound_mean"] >= 1.0
+    assert figures["weave_balance_max_over_bound_mean"] >= 1.0
     assert set(report.charts) == {"max-cost", "total-cost", "nodes"}
-    assert len(document["claims"]) == 6
+    assert len(document["claims"]) == 12
     assert all(claim["holds"] or claim["why_not"] for claim in document["claims"])

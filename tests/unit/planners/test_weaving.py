@@ -9,8 +9,8 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.workloads.weaving import REFERENCES, Reference
-from tests.workloads.windows import in_seconds, tick_windows
+from tests.workloads.weaving import PROBLEMS, REFERENCES, Reference, check_plan
+from tests.workloads.windows import in_seconds
 
 from plait.errors import UserError
 from plait.plan.nodes import TickWindow
@@ -22,32 +22,10 @@ from plait.planners.weaving import (
     checked_window,
     weave_share,
 )
-from plait.windows.edge_rate import edge_rate_per_s
-from plait.windows.tree_cost import plan_cost, tree_cost
 
 ALL = {**OPTIMIZERS, **OTHER_READINGS}
 
 by_name = pytest.mark.parametrize("name", ALL)
-
-# Few slides, so that many windows have edges in common, and gains are equal. Rates in and out of proportion
-# to edges.
-SECONDS = st.sampled_from([1, 2, 3, 4, 5, 6, 8, 9, 10, 12]).map(lambda slide: slide * 1_000_000)
-WINDOWS = st.lists(
-    st.one_of(
-        st.builds(lambda slide, times: TickWindow(slide * times, slide), SECONDS, st.integers(1, 4)),
-        tick_windows(st.sampled_from([1, 2, 3, 4, 6, 8, 12])).map(
-            lambda w: in_seconds(w.range_us, w.slide_us, w.offset_us)
-        ),
-    ),
-    min_size=1,
-    max_size=10,
-)
-PROBLEMS = st.builds(
-    WeavingProblem,
-    WINDOWS.map(tuple),
-    nodes=st.integers(1, 5),
-    rate_rows_per_s=st.sampled_from([0.0, 0.25, 0.5, 1.0, 3.0, 10.0, 1_000.0]),
-)
 
 
 @by_name
@@ -82,7 +60,7 @@ def test_plans_are_whole_and_cost_what_they_say(
     name: str, problem: WeavingProblem, seed: int, woven_first: bool
 ) -> None:
     given_problem = WeavingProblem(problem.windows, problem.nodes, problem.rate_rows_per_s, woven_first)
-    _check(ALL[name](given_problem, seed), given_problem)
+    check_plan(ALL[name](given_problem, seed), given_problem)
 
 
 @by_name
@@ -92,7 +70,7 @@ def test_plans_of_many_entangled_windows(name: str) -> None:
     windows = tuple(in_seconds(slide * random.randint(1, 9), slide) for slide in slides * 2)
     problem = WeavingProblem(windows, 7, 25.0)
     plan = ALL[name](problem, 1)
-    _check(plan, problem)
+    check_plan(plan, problem)
     assert plan == ALL[name](WeavingProblem(windows, 7, 25.0), 1)
 
 
@@ -100,7 +78,7 @@ def test_plans_of_many_entangled_windows(name: str) -> None:
 def test_more_nodes_than_queries(name: str) -> None:
     problem = WeavingProblem((in_seconds(6, 2), in_seconds(9, 3)), 5, 10.0)
     plan = ALL[name](problem, 0)
-    _check(plan, problem)
+    check_plan(plan, problem)
     assert len(plan.node_costs) == 5
 
 
@@ -166,16 +144,3 @@ def _trees_of_nodes(plan: WeavingPlan) -> list[set[frozenset[int]]]:
     for tree in plan.trees:
         nodes[tree.node].add(frozenset(tree.queries))
     return nodes
-
-
-def _check(plan: WeavingPlan, problem: WeavingProblem) -> None:
-    """A partition of the queries on nodes that there are; numbers that follow from it."""
-    assert sorted(query for tree in plan.trees for query in tree.queries) == list(range(len(problem.windows)))
-    assert all(tree.queries and 0 <= tree.node < problem.nodes for tree in plan.trees)
-    windows = [[problem.windows[query] for query in tree.queries] for tree in plan.trees]
-    for tree, own in zip(plan.trees, windows, strict=True):
-        assert tree.edges_per_s == pytest.approx(float(edge_rate_per_s(own)), rel=1e-12)
-        assert tree.cost == pytest.approx(float(tree_cost(own, problem.rate_rows_per_s)), rel=1e-12)
-    total = float(plan_cost(windows, problem.rate_rows_per_s))
-    assert plan.total_cost == pytest.approx(total, rel=1e-12)
-    assert plan.max_cost == max(plan.node_costs)

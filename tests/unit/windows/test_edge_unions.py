@@ -86,3 +86,7 @@ def _check(unions: EdgeUnions, windows: list[TickWindow], data: st.DataObject) -
     assert with_each.tolist() == close([exact(one | {n}) for n in range(len(windows))])  # type: ignore[arg-type]
     for number in range(len(windows)):
         assert unions.rate_per_s(unions.added(first, number)) == close(exact(one | {number}))
+    if one:
+        members = sorted(one)
+        without = unions.rates_without(first, np.array(members))
+        assert without.tolist() == close([exact(one - {n}) for n in members])  # type: ignore[arg-type]

@@ -16,9 +16,9 @@ from time import perf_counter
 from types import MappingProxyType
 
 from plait.benchmarks.aggregates_paper.workload import Configuration, problem
-from plait.planners.weaving import OPTIMIZERS, OTHER_READINGS, Optimizer
+from plait.planners.weaving import OPTIMIZERS, OTHER_READINGS, OWN_OPTIMIZERS, Optimizer
 
-CONTESTANTS: Mapping[str, Optimizer] = MappingProxyType({**OPTIMIZERS, **OTHER_READINGS})
+CONTESTANTS: Mapping[str, Optimizer] = MappingProxyType({**OPTIMIZERS, **OWN_OPTIMIZERS, **OTHER_READINGS})
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""The optimizers of the aggregates paper (Shein, Chrysanthis, Labrinidis), as pure functions.
+"""The optimizers of the aggregates paper (Shein, Chrysanthis, Labrinidis) and one of our own, as pure
+functions.
 
 Each makes a `WeavingPlan` of a `WeavingProblem` and a seed: queries over one stream, each a window, in
 trees that share partials, each tree on a node. Nothing here knows of SQL or of Spark.
@@ -17,6 +18,9 @@ trees that share partials, each tree on a node. Nothing here knows of SQL or of 
 | λ | `rate_rows_per_s` |
 | t_k, E, Ω | `WovenTree`, `edges_per_s`, `overlap` |
 | P, TotalCost, MaxCost | `WeavingPlan`, `total_cost`, `max_cost` |
+
+`weave` is ours: it starts from the best of these plans and improves them, by a preference for Total Cost, for
+Max Cost or for both (`weave`, `arrangement`, `improvement`).
 
 Costs are those of Eq. 1 as it stands (`windows.tree_cost` has them exactly). Where the paper's text and its
 listings differ, or the listings cannot be meant as they stand, the module of the category says what was
@@ -42,13 +46,17 @@ do not say that they use it, so it is off.
 from plait.planners.weaving.optimizers import OPTIMIZERS, OTHER_READINGS, Optimizer
 from plait.planners.weaving.plan import WeavingPlan, WovenTree
 from plait.planners.weaving.problem import WeavingProblem, checked_window
+from plait.planners.weaving.weave import OWN_OPTIMIZERS, Preference, plan_weave
 
 __all__ = [
     "OPTIMIZERS",
     "OTHER_READINGS",
+    "OWN_OPTIMIZERS",
     "Optimizer",
+    "Preference",
     "WeavingPlan",
     "WeavingProblem",
     "WovenTree",
     "checked_window",
+    "plan_weave",
 ]
