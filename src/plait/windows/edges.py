@@ -43,14 +43,6 @@ class Progression:
         """
         return other.step_us % self.step_us == 0 and other.phase_us % self.step_us == self.phase_us
 
-    def last_until(self, time_us: int) -> int:
-        """The last time of it that is not after the given one.
-
-        >>> Progression(10, 3).last_until(22), Progression(10, 3).last_until(23)
-        (13, 23)
-        """
-        return time_us - (time_us - self.phase_us) % self.step_us
-
 
 def edges_of(window: TickWindow) -> tuple[Progression, ...]:
     """Where windows end, and where they begin.
