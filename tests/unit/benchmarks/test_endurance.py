@@ -134,6 +134,20 @@ def test_lives_are_compared_by_what_they_took_in_the_end() -> None:
     assert {*report.charts} == {"memory", "state"}
 
 
+@pytest.mark.parametrize(("more_in_each_life", "holds"), [(0, True), (150, False)])
+def test_files_are_counted_over_whole_lives(more_in_each_life: int, holds: bool) -> None:
+    """They rise to 1,100 and fall to 500 every 90 samples; lives of 60 end anywhere between."""
+    taken = [
+        replace(SAMPLE, life=n // 60, second=5.0 * n, state_files=500 + n % 90 * 600 // 89)
+        for n in range(12 * 60)
+    ]
+    grown = [replace(s, state_files=s.state_files + more_in_each_life * s.life) for s in taken]
+    report = Report("endurance", False)
+    samples.describe(grown, report)
+    held = {claim.claim: claim.holds for claim in report.claims}
+    assert held["the files of the state folder do not become more"] == holds, report.figures
+
+
 # Memory in MB as it was minute by minute in lives of a run, from the first batch on.
 MEASURED_LIVES = (
     (1_467, 1_639, 1_661, 1_705, 1_726),

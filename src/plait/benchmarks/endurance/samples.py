@@ -5,6 +5,9 @@ minute counts, before it was killed, and the lives fall into thirds. The first i
 that the last is not above the second by more than `STEADY`, in the mean. A life that was cut short at its
 start says nothing and is left out.
 
+Files of the state folder are a saw-tooth: Spark gathers the names of files that it has read every hundred
+batches, some minutes apart. At which height a life ends is chance, so of these its mean counts.
+
 What leaks with the time that a process lives is the same at the end of each life, so lives are also looked
 at by themselves: memory of the last minute over that of the second one after the first batch, by which time
 Java's heap and the database's buffers have grown to what they need. Of all lives it is the median, as a life
@@ -177,7 +180,8 @@ def describe(samples: Sequence[Sample], report: Report) -> None:
     lives = whole_lives(samples)
     names = [each.name for each in fields(Sample) if each.name not in ("life", "second", "batch_s", "lag_s")]
     for name in ("memory_mb", "state_mb", *names):
-        second, last = _thirds([_in_the_end(life, name) for life in lives])
+        of_life = _on_average if name == "state_files" else _in_the_end
+        second, last = _thirds([of_life(life, name) for life in lives])
         report.figures |= {
             f"{name}_second_third": round(second, 3),
             f"{name}_last_third": round(last, 3),
@@ -211,6 +215,10 @@ def whole_lives(samples: Sequence[Sample]) -> list[list[Sample]]:
 def _in_the_end(life: Sequence[Sample], name: str) -> float:
     values: list[float] = [getattr(sample, name) for sample in life[-LAST_SAMPLES:]]
     return median(values)
+
+
+def _on_average(life: Sequence[Sample], name: str) -> float:
+    return mean(getattr(sample, name) for sample in life)
 
 
 def _within_lives(lives: Sequence[Sequence[Sample]], report: Report) -> None:
