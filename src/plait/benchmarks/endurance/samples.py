@@ -218,7 +218,8 @@ def _in_the_end(life: Sequence[Sample], name: str) -> float:
 
 
 def _on_average(life: Sequence[Sample], name: str) -> float:
-    return mean(getattr(sample, name) for sample in life)
+    values: list[float] = [getattr(sample, name) for sample in life]
+    return mean(values)
 
 
 def _within_lives(lives: Sequence[Sequence[Sample]], report: Report) -> None:
